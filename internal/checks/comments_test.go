@@ -1,0 +1,228 @@
+package checks
+
+import (
+	"fmt"
+	"go/ast"
+	"go/scanner"
+	"go/token"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// explained are the folders whose packages carry formats, formulas or protocols,
+// and minRatio the lines of comment they need for each line of code.
+var explained = []string{"posting", "rq", "iopath"}
+
+const minRatio = 0.25
+
+// checkDocumented: every exported name of a library package says what it is.
+func checkDocumented(t *tree) (found []offence) {
+	for _, p := range t.packages {
+		if p.name == "main" {
+			continue
+		}
+		for _, f := range p.written() {
+			for _, decl := range f.ast.Decls {
+				switch d := decl.(type) {
+				case *ast.FuncDecl:
+					found = append(found, t.undocumentedFunction(d)...)
+				case *ast.GenDecl:
+					found = append(found, t.undocumentedNames(d)...)
+				}
+			}
+		}
+	}
+	return found
+}
+
+// undocumented returns the offence of a name without a comment.
+func (t *tree) undocumented(pos token.Pos, name string) offence {
+	return t.at(pos, "%s is exported and has no doc comment: say what it is, with shapes, units, ranges, "+
+		"errors and ownership, or unexport it", name)
+}
+
+func (t *tree) undocumentedFunction(d *ast.FuncDecl) []offence {
+	receiver := receiverType(d)
+	if !d.Name.IsExported() || d.Recv != nil && !ast.IsExported(receiver) || d.Doc.Text() != "" {
+		return nil
+	}
+	return []offence{t.undocumented(d.Pos(), functionName(d))}
+}
+
+// undocumentedNames checks types, constants and variables. One comment above a
+// group of constants or variables serves them all; each type needs its own.
+func (t *tree) undocumentedNames(d *ast.GenDecl) (found []offence) {
+	for _, spec := range d.Specs {
+		switch s := spec.(type) {
+		case *ast.TypeSpec:
+			alone := len(d.Specs) == 1 && d.Doc.Text() != ""
+			if s.Name.IsExported() && s.Doc.Text()+s.Comment.Text() == "" && !alone {
+				found = append(found, t.undocumented(s.Pos(), s.Name.Name))
+			}
+			if s.Name.IsExported() {
+				found = append(found, t.undocumentedMethods(s)...)
+			}
+		case *ast.ValueSpec:
+			if s.Doc.Text()+s.Comment.Text()+d.Doc.Text() != "" {
+				continue
+			}
+			for _, name := range s.Names {
+				if name.IsExported() {
+					found = append(found, t.undocumented(name.Pos(), name.Name))
+				}
+			}
+		}
+	}
+	return found
+}
+
+// undocumentedMethods checks the methods that an interface asks for.
+func (t *tree) undocumentedMethods(s *ast.TypeSpec) (found []offence) {
+	iface, ok := s.Type.(*ast.InterfaceType)
+	if !ok {
+		return nil
+	}
+	for _, method := range iface.Methods.List {
+		for _, name := range method.Names {
+			if name.IsExported() && method.Doc.Text()+method.Comment.Text() == "" {
+				found = append(found, t.undocumented(name.Pos(), s.Name.Name+"."+name.Name))
+			}
+		}
+	}
+	return found
+}
+
+// checkCommentRatio: packages that own formats and formulas explain themselves.
+func checkCommentRatio(t *tree) (found []offence) {
+	for _, p := range t.packages {
+		if !slices.ContainsFunc(explained, func(root string) bool { return within(p.dir, root) }) {
+			continue
+		}
+		var comments, code int
+		for _, f := range p.written() {
+			fileComments, fileCode := countLines(f.src)
+			comments += fileComments
+			code += fileCode
+		}
+		if float64(comments) < minRatio*float64(code) {
+			found = append(found, offence{path.Join(p.dir, "doc.go"), 1, fmt.Sprintf(
+				"the package has %d lines of comment to %d of code, fewer than %.2f for each: explain layouts, "+
+					"formulas, limits and reasons", comments, code, minRatio)})
+		}
+	}
+	return found
+}
+
+// countLines returns how many lines hold a comment and how many hold code. A line
+// with both counts as both, an empty one as neither.
+func countLines(src []byte) (comments, code int) {
+	fset := token.NewFileSet()
+	file := fset.AddFile("", -1, len(src))
+	var s scanner.Scanner
+	s.Init(file, src, nil, scanner.ScanComments)
+	lastComment, lastCode := 0, 0
+	for {
+		pos, tok, literal := s.Scan()
+		if tok == token.EOF {
+			return comments, code
+		}
+		first := file.Line(pos)
+		if tok == token.SEMICOLON && literal == "\n" {
+			continue // put in by the scanner
+		}
+		last := first + strings.Count(literal, "\n")
+		if tok == token.COMMENT {
+			comments += last - max(first-1, lastComment)
+			lastComment = last
+		} else {
+			code += last - max(first-1, lastCode)
+			lastCode = last
+		}
+	}
+}
+
+func TestDocumented(t *testing.T) {
+	expect(t, checkDocumented, files{
+		"rq/rq.go": `package rq
+
+// Fine is documented.
+func Fine() {}
+func Bare() {}
+
+//go:noescape
+func Directive()
+func hidden() {}
+
+// T is documented.
+type T struct{}
+func (t *T) Method() {}
+func (t *T) hidden() {}
+type U struct{}
+type u struct{}
+func (u) Method() {}
+
+// Constants all served by this.
+const (
+	A = 1
+	B = 2
+)
+const (
+	// C has its own.
+	C = 1
+	D = 2 // so has D
+	E = 3
+)
+var V, w int
+
+// Types need one each.
+type (
+	X int
+	Y int // Y is fine.
+)
+
+// I is an interface.
+type I interface {
+	// Told is fine.
+	Told()
+	Untold()
+	error
+}
+`,
+		"rq/rq_test.go":     "package rq\nfunc Bare2() {}",
+		"rq/made.go":        "// Code generated by x. DO NOT EDIT.\n\npackage rq\nfunc Bare3() {}",
+		"cmd/sprat/main.go": "package main\nfunc Bare4() {}",
+	},
+		"rq/rq.go:5: Bare is exported",
+		"rq/rq.go:8: Directive",
+		"rq/rq.go:13: T.Method",
+		"rq/rq.go:15: U",
+		"rq/rq.go:28: E",
+		"rq/rq.go:30: V",
+		"rq/rq.go:34: X",
+		"rq/rq.go:42: I.Untold",
+	)
+}
+
+func TestCountLines(t *testing.T) {
+	src := "// one\n// two\n\npackage p // three\n\n/* four\nfive */\nvar s = `a\nb`\n\nfunc f() {\n}\n"
+	if comments, code := countLines([]byte(src)); comments != 5 || code != 5 {
+		t.Errorf("found %d lines of comment and %d of code, want 5 and 5", comments, code)
+	}
+}
+
+func TestCommentRatio(t *testing.T) {
+	silent := "package p\nvar a, b, c = 1,\n2,\n3\nvar d = 4\n" // five lines of code
+	expect(t, checkCommentRatio, files{
+		"rq/rq.go":            "// One.\n" + silent, // 1:5 is below 1:4
+		"rq/rq_test.go":       "// One.\n// Two.\npackage p\n",
+		"iopath/doc.go":       "// One.\n// Two.\npackage p\n",
+		"iopath/i.go":         silent,
+		"posting/lire/l.go":   silent,
+		"centroids/silent.go": silent,
+	},
+		"posting/lire/doc.go:1: the package has 0 lines of comment to 5 of code",
+		"rq/doc.go:1: the package has 1 lines of comment to 5 of code",
+	)
+}
