@@ -1,0 +1,207 @@
+package sprat
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math"
+	"sort"
+
+	"github.com/spratdb/sprat/internal/catalog"
+)
+
+// rules are the dials of one query, resolved: caps, and where to stop below
+// them.
+type rules struct {
+	probe     int     // cap on postings
+	limit     int     // cap on rescored candidates
+	firstWave int     // postings read before anything is known
+	odds      float64 // a posting is read while the stop rule's ln odds are at least this
+	eps       float32 // sigmas below its distance that a candidate may hope for
+}
+
+// firstWave is how many postings a query reads to learn how near its neighbours
+// are.
+const firstWave = 3
+
+// Preset is a recall and the cheapest dials that reached it on the calibration
+// sample.
+type Preset struct {
+	Recall       float64 `json:"recall"`
+	SearchProbe  int     `json:"search_probe"`
+	RescoreLimit int     `json:"rescore_limit"`
+	Reads        float64 `json:"reads"` // of a query of the sample, expected
+
+	Odds float64 `json:"odds"` // threshold of the stop rule
+	Eps  float64 `json:"eps"`  // bound of the rescoring, in sigmas
+}
+
+// probeStep is what a threshold of the stop rule reads and finds.
+type probeStep struct {
+	Odds   float64 `json:"odds"`
+	Recall float64 `json:"recall"` // share of neighbours in the postings read
+	Probes float64 `json:"probes"` // postings read, mean
+}
+
+// rescoreDepth is what a bound of the rescoring reads and keeps.
+type rescoreDepth struct {
+	Eps   float64 `json:"eps"`
+	Kept  float64 `json:"kept"`  // share of the neighbours found that it keeps
+	Reads float64 `json:"reads"` // refine and record reads, mean
+}
+
+// calibration is what a sample of the index's own vectors taught about where to
+// stop. It is part of the index's row in the catalog.
+type calibration struct {
+	Rule    stopRule       `json:"rule"`
+	Fitted  bool           `json:"fitted"`
+	Steps   []probeStep    `json:"steps,omitempty"`  // ascending by recall
+	Caps    []float64      `json:"caps,omitempty"`   // odds for caps of 1, 2, 4, ... probes
+	Depths  []rescoreDepth `json:"depths,omitempty"` // ascending by eps
+	Presets []Preset       `json:"presets,omitempty"`
+}
+
+func decodeCalibration(j []byte) (*calibration, error) {
+	c := &calibration{Rule: defaultStopRule}
+	if len(j) == 0 {
+		return c, nil
+	}
+	if err := json.Unmarshal(j, c); err != nil {
+		return nil, fmt.Errorf("calibration: %w", err)
+	}
+	return c, nil
+}
+
+// presetRecalls are the targets that presets are kept for.
+var presetRecalls = []float64{0.8, 0.85, 0.9, 0.925, 0.95, 0.96, 0.97, 0.98, 0.985, 0.99, 0.995, 0.998}
+
+// presetMargin is the share of a target's misses that its preset may make on
+// the sample. Queries come from elsewhere than the vectors: on gist960, whose
+// queries are of other pictures, they lose 1.6 times what the sample loses.
+const presetMargin = 0.6
+
+// makePresets chooses, for each target, the step and depth whose product of
+// recalls reaches it, with the margin, with the fewest reads.
+func (c *calibration) makePresets(postings int) {
+	for _, target := range presetRecalls {
+		best, need := Preset{Reads: math.Inf(1)}, 1-presetMargin*(1-target)
+		for _, s := range c.Steps {
+			for _, d := range c.Depths {
+				if s.Recall*d.Kept >= need && s.Probes+d.Reads < best.Reads {
+					best = Preset{Recall: target, Reads: s.Probes + d.Reads, Odds: s.Odds, Eps: d.Eps,
+						SearchProbe: min(postings, int(8*s.Probes)+8), RescoreLimit: rescoreLimitFor(d.Eps)}
+				}
+			}
+		}
+		if best.Recall > 0 {
+			c.Presets = append(c.Presets, best)
+		}
+	}
+}
+
+// preset returns the dials for a recall target: those of the next higher preset,
+// and beyond the last one everything.
+func (c *calibration) preset(target float64, postings int) Preset {
+	i := sort.Search(len(c.Presets), func(i int) bool { return c.Presets[i].Recall >= target })
+	if i < len(c.Presets) {
+		return c.Presets[i]
+	}
+	return Preset{Recall: target, SearchProbe: max(postings, 1), RescoreLimit: maxSearchProbe,
+		Odds: math.Inf(-1), Eps: noBound}
+}
+
+// capThreshold is the odds threshold for a cap on probes: interpolated between
+// the caps calibrated, and none when every posting may be read.
+func (c *calibration) capThreshold(limit, postings int) float64 {
+	if !c.Fitted || limit >= postings || len(c.Caps) == 0 {
+		return math.Inf(-1)
+	}
+	at := math.Log2(float64(limit))
+	lo := int(at)
+	if lo+1 >= len(c.Caps) {
+		return c.Caps[len(c.Caps)-1] - math.Ln2*2*(at-float64(len(c.Caps)-1))
+	}
+	return c.Caps[lo] + (at-float64(lo))*(c.Caps[lo+1]-c.Caps[lo])
+}
+
+// rescoreEps is the bound, in sigmas, that belongs to a limit on rescored
+// candidates: 1.5 at 350, 0.6 more for every tenfold, and none when the limit
+// lets everything in.
+func rescoreEps(limit int, vectors uint64) float64 {
+	if uint64(limit) >= vectors {
+		return noBound
+	}
+	return 0.6 * math.Log10(float64(max(limit, 2)))
+}
+
+// noBound is a bound that every candidate is within.
+const noBound = 1e6
+
+// rescoreLimitFor is the inverse of rescoreEps, for reporting.
+func rescoreLimitFor(eps float64) int {
+	return max(10, int(math.Round(math.Pow(10, eps/0.6))))
+}
+
+// DialsFor returns the caps that a query of k results with these options works
+// under, with the recall target that they follow from, if any.
+func (ix *Index) DialsFor(k int, o QueryOptions) Dials {
+	d := *ix.dials.Load()
+	switch {
+	case o.RecallTarget > 0:
+		d = Dials{RecallTarget: o.RecallTarget}
+	case o.SearchProbe > 0 || o.RescoreLimit > 0:
+		d = Dials{SearchProbe: cmp.Or(o.SearchProbe, d.SearchProbe), RescoreLimit: cmp.Or(o.RescoreLimit, d.RescoreLimit)}
+	}
+	if d.SearchProbe == 0 && d.RescoreLimit == 0 && d.RecallTarget > 0 {
+		p := ix.calib.preset(d.RecallTarget, ix.centroids.Len())
+		d.SearchProbe, d.RescoreLimit = p.SearchProbe, p.RescoreLimit
+	} else {
+		d.RecallTarget = 0
+	}
+	d.SearchProbe = cmp.Or(d.SearchProbe, defaultSearchProbe)
+	d.RescoreLimit = max(k, cmp.Or(d.RescoreLimit, defaultRescoreLimit))
+	return d
+}
+
+// resolve turns options and dials into rules.
+func (ix *Index) resolve(k int, o *QueryOptions) rules {
+	d, postings := ix.DialsFor(k, *o), ix.centroids.Len()
+	r := rules{probe: d.SearchProbe, limit: d.RescoreLimit, firstWave: firstWave}
+	if d.RecallTarget > 0 {
+		p := ix.calib.preset(d.RecallTarget, postings)
+		r.limit, r.odds, r.eps = max(k, maxRescored), p.Odds, float32(p.Eps)
+	} else {
+		r.odds, r.eps = ix.calib.capThreshold(r.probe, postings), float32(rescoreEps(r.limit, ix.row.Vectors))
+	}
+	if o.FixedWork {
+		r.firstWave, r.limit, r.eps = r.probe, d.RescoreLimit, noBound
+	}
+	return r
+}
+
+// SetDials changes the defaults of the index's queries, at once and durably. A
+// read-only store refuses. Errors: ErrInvalid, ErrClosed, and the volume's.
+func (ix *Index) SetDials(d Dials) error {
+	switch {
+	case !(d.RecallTarget >= 0 && d.RecallTarget < 1):
+		return invalid("recallTarget", "above 0 and below 1", "%v", d.RecallTarget)
+	case d.SearchProbe < 0 || d.SearchProbe > maxSearchProbe:
+		return invalid("searchProbe", "1 to 1,048,576", "%d", d.SearchProbe)
+	case d.RescoreLimit < 0 || d.RescoreLimit > maxSearchProbe:
+		return invalid("rescoreLimit", "1 to 1,048,576", "%d", d.RescoreLimit)
+	case d == Dials{}:
+		d.RecallTarget = defaultRecallTarget
+	}
+	return ix.store.change(func(b *catalog.Batch) error {
+		row, err := ix.store.catalog.Index(ix.row.Bucket, ix.row.Name)
+		if err != nil {
+			return err
+		}
+		row.Dials = catalog.Dials(d)
+		b.PutIndex(row)
+		return nil
+	}, func() { ix.dials.Store(&d) })
+}
+
+// maxRescored caps the candidates of a query whose dials follow from a recall.
+const maxRescored = 20_000

@@ -1,0 +1,32 @@
+// Package sprat is a vector search engine that lives on block storage: quantized
+// centroids stay in memory, 1-bit postings and full vectors lie on an NVMe or EBS
+// volume and are read, few and together, at high queue depth.
+//
+// This package is the API for embedding. It owns the store (a directory), its
+// buckets and indexes, the bulk build, and the query path; the packages below it
+// own the parts: centroids, posting, rescore, rq and iopath. It promises that
+//
+//   - a Store, a Bucket name and an Index may be used by any number of goroutines;
+//   - answers carry exact distances and are ordered by them, ties by key, the same
+//     on every run, I/O engine and machine;
+//   - bad input gives an *InputError and changes nothing, a damaged byte gives a
+//     *CorruptionError with its place and disturbs no other index;
+//   - after Close no goroutine, descriptor or mapping of the store is left;
+//   - it never logs except through the slog.Logger it is given, and never exits.
+//
+// # Words
+//
+// A posting is the list of the vectors near one centroid. A probe is the reading of
+// one posting. A copy is an entry of a vector in a posting that is not its nearest.
+// Rescoring replaces estimated distances by better ones: refined (8-bit) or exact. A
+// slot is where a vector's records lie. An extent is a contiguous range of a file. A
+// wave is a set of reads submitted together. Recall@k is the share of the true k
+// nearest that an answer holds.
+//
+// # Cost
+//
+// A block volume sells operations, so every answer carries a Work: its reads, bytes,
+// waves, probes and CPU time. QPS <= IOPS / reads, and QPS <= throughput / bytes.
+//
+// May import: centroids, posting, rescore, rq, rq/simd, iopath, internal/catalog, internal/diskfile
+package sprat

@@ -1,0 +1,291 @@
+package sprat
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+
+	"github.com/spratdb/sprat/centroids"
+	"github.com/spratdb/sprat/internal/catalog"
+	"github.com/spratdb/sprat/internal/diskfile"
+	"github.com/spratdb/sprat/iopath"
+	"github.com/spratdb/sprat/posting"
+	"github.com/spratdb/sprat/rescore"
+)
+
+// Names of an index's files in indexes/<id>.
+const (
+	postingsFile  = "postings"
+	refineFile    = "refine"
+	recordsFile   = "records"
+	centroidsFile = "centroids"
+)
+
+// Index is an open index of a store. All methods may be called by any number of
+// goroutines.
+//
+// row, layouts and files do not change while it is open; dials is replaced as a
+// whole. users counts the queries in progress; close waits for them.
+type Index struct {
+	store *Store
+	row   catalog.Index
+	dir   string
+	space *space
+
+	layout    posting.Layout
+	records   rescore.RecordLayout
+	refine    *rescore.RefineLayout // nil without a refine tier
+	centroids *centroids.Set
+	directory *posting.Directory
+	calib     *calibration
+
+	postingsFile, refineFile, recordsFile *iopath.File
+
+	dials     atomic.Pointer[Dials]
+	searchers sync.Pool
+	users     sync.RWMutex
+	closed    bool // under users
+}
+
+func fullName(bucket, index string) string { return bucket + "/" + index }
+
+func indexDir(root string, id uint32) string {
+	return filepath.Join(root, indexesDir, fmt.Sprintf("%08x", id))
+}
+
+// Index returns an open index. Errors: ErrNotFound; ErrCorrupt when its files
+// are damaged.
+func (s *Store) Index(bucket, name string) (*Index, error) {
+	return s.byName(fullName(bucket, name))
+}
+
+// byName is Index for a "bucket/index".
+func (s *Store) byName(full string) (*Index, error) {
+	leave, err := s.enter()
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	return s.opened(full)
+}
+
+// opened is byName inside the store.
+func (s *Store) opened(full string) (*Index, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	switch ix, ok := s.mu.indexes[full]; {
+	case ok:
+		return ix, nil
+	case s.mu.broken[full] != nil:
+		return nil, fmt.Errorf("index %q cannot be used: %w", full, s.mu.broken[full])
+	}
+	return nil, fmt.Errorf("index %q: %w", full, ErrNotFound)
+}
+
+// Indexes lists the "bucket/index" names of all indexes in order; broken ones
+// are included.
+func (s *Store) Indexes() ([]string, error) {
+	leave, err := s.enter()
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	rows, err := s.catalog.Indexes("")
+	names := make([]string, len(rows))
+	for i, r := range rows {
+		names[i] = fullName(r.Bucket, r.Name)
+	}
+	return names, err
+}
+
+// openIndexes opens every index of the catalog, then clears what builds that
+// never committed have left.
+func (s *Store) openIndexes() error {
+	rows, err := s.catalog.Indexes("")
+	if err != nil {
+		return err
+	}
+	known := map[string]bool{}
+	for _, row := range rows {
+		known[filepath.Base(indexDir(s.dir, row.ID))] = true
+		full := fullName(row.Bucket, row.Name)
+		ix, err := s.openIndex(row)
+		if err != nil {
+			err = publicError(err)
+			s.mu.broken[full] = err
+			s.log.Error("index cannot be used", "index", full, "err", err)
+			continue
+		}
+		s.mu.indexes[full] = ix
+	}
+	if err := s.checkMemory(); err != nil {
+		return err
+	}
+	if s.opts.ReadOnly {
+		return nil
+	}
+	return s.clearLeftovers(known)
+}
+
+// clearLeftovers removes the directories and rows of index ids that no index
+// row names: builds that a crash cut short.
+func (s *Store) clearLeftovers(known map[string]bool) error {
+	entries, err := os.ReadDir(filepath.Join(s.dir, indexesDir))
+	if err != nil {
+		return err
+	}
+	b := s.catalog.NewBatch()
+	removed := 0
+	for _, e := range entries {
+		if known[e.Name()] {
+			continue
+		}
+		var id uint32
+		if _, err := fmt.Sscanf(e.Name(), "%08x", &id); err != nil {
+			continue
+		}
+		b.DeleteIndexRows(id)
+		if err := os.RemoveAll(filepath.Join(s.dir, indexesDir, e.Name())); err != nil {
+			return errors.Join(err, b.Discard())
+		}
+		removed++
+		s.log.Info("removed what an unfinished build left", "index_id", id)
+	}
+	if removed == 0 {
+		err = b.Discard()
+	} else {
+		err = b.Commit()
+	}
+	tmp := filepath.Join(s.dir, temporaryDir)
+	return errors.Join(err, os.RemoveAll(tmp), os.MkdirAll(tmp, 0o755))
+}
+
+// openIndex opens the files of one index and loads what stays in memory.
+func (s *Store) openIndex(row catalog.Index) (ix *Index, err error) {
+	ix, err = newIndex(s, row)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, ix.close())
+		}
+	}()
+	if err := ix.openFiles(); err != nil {
+		return nil, err
+	}
+	if err := ix.loadDirectory(); err != nil {
+		return nil, err
+	}
+	return ix, ix.loadCentroids()
+}
+
+// newIndex derives everything that follows from the catalog row alone.
+func newIndex(s *Store, row catalog.Index) (*Index, error) {
+	m, err := ParseMetric(row.Metric)
+	if err != nil {
+		return nil, err
+	}
+	ix := &Index{store: s, row: row, dir: indexDir(s.dir, row.ID)}
+	if ix.space, err = newSpace(m, row.Dimension, row.RotationSeed, row.Origin, row.MaxNormSq); err != nil {
+		return nil, err
+	}
+	if ix.layout, err = posting.NewLayout(row.ID, ix.space.d(), row.Bits, row.CentroidBits); err != nil {
+		return nil, err
+	}
+	ix.records = rescore.NewRecordLayout(row.Dimension, row.KeyCap, row.MetaCap)
+	if row.RefineTier {
+		l, err := rescore.NewRefineLayout(ix.space.d())
+		if err != nil {
+			return nil, err
+		}
+		ix.refine = &l
+	}
+	if ix.calib, err = decodeCalibration(row.Calibration); err != nil {
+		return nil, err
+	}
+	dials := Dials(row.Dials)
+	ix.dials.Store(&dials)
+	ix.searchers.New = func() any { return newSearcher(ix) }
+	return ix, nil
+}
+
+func (ix *Index) path(name string) string { return filepath.Join(ix.dir, name) }
+
+func (ix *Index) openFiles() error {
+	open := func(f **iopath.File, name string, want diskfile.Header) error {
+		h, err := diskfile.Read(ix.path(name))
+		if errors.Is(err, diskfile.ErrCorrupt) || errors.Is(err, fs.ErrNotExist) {
+			return &CorruptionError{Path: ix.path(name), Err: err}
+		}
+		if err != nil {
+			return err
+		}
+		if want.Align = h.Align; h != want {
+			return &CorruptionError{Path: ix.path(name), Err: fmt.Errorf("header %+v, the catalog says %+v", h, want)}
+		}
+		*f, err = ix.store.engine.OpenFile(ix.path(name))
+		return err
+	}
+	err := open(&ix.postingsFile, postingsFile, ix.postingsHeader(0))
+	if err == nil {
+		err = open(&ix.recordsFile, recordsFile, ix.records.Header(ix.row.ID, 0))
+	}
+	if err == nil && ix.refine != nil {
+		err = open(&ix.refineFile, refineFile, ix.refine.Header(ix.row.ID, 0))
+	}
+	return err
+}
+
+func (ix *Index) postingsHeader(align int) diskfile.Header {
+	return diskfile.Header{Kind: diskfile.Postings, IndexID: ix.row.ID, Dim: uint32(ix.layout.D), Align: uint32(align)}
+}
+
+func (ix *Index) loadDirectory() error {
+	ix.directory = &posting.Directory{}
+	size, err := ix.postingsFile.Size()
+	if err != nil {
+		return err
+	}
+	return ix.store.catalog.Extents(ix.row.ID, func(id uint32, v []byte) error {
+		e, err := posting.DecodeExtent(v)
+		if err != nil {
+			return err
+		}
+		if e.Offset()+int64(e.Bytes) > size {
+			return &CorruptionError{Path: ix.path(postingsFile), Offset: e.Offset(),
+				Err: fmt.Errorf("posting %d of %d bytes lies beyond the end of the file (%d)", id, e.Bytes, size)}
+		}
+		return ix.directory.Put(id, e)
+	})
+}
+
+// close waits for the queries in progress and closes the files.
+func (ix *Index) close() error {
+	ix.users.Lock()
+	defer ix.users.Unlock()
+	ix.closed = true
+	var errs []error
+	for _, f := range []*iopath.File{ix.postingsFile, ix.refineFile, ix.recordsFile} {
+		if f != nil {
+			errs = append(errs, f.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Name is the index's "bucket/index".
+func (ix *Index) Name() string { return fullName(ix.row.Bucket, ix.row.Name) }
+
+// Dimension is the number of components of the index's vectors.
+func (ix *Index) Dimension() int { return ix.row.Dimension }
+
+// Metric is how the index compares vectors.
+func (ix *Index) Metric() Metric { return ix.space.metric }
+
+// Len is the number of vectors.
+func (ix *Index) Len() uint64 { return ix.row.Vectors }

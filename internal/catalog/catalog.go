@@ -1,0 +1,183 @@
+package catalog
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/bloom"
+)
+
+// Version of the schema that this code writes.
+const Version = 1
+
+const (
+	tableVersion   = 0x01
+	tableLastIndex = 0x02
+	tableBucket    = 0x10
+	tableIndex     = 0x11
+	tableExtent    = 0x20
+	tableKey       = 0x21
+	tableLongKey   = 0x22
+	tableLongMeta  = 0x23
+)
+
+var (
+	// ErrNotFound says that the catalog has no such row.
+	ErrNotFound = errors.New("not in the catalog")
+	// ErrVersion marks a store of a schema newer than this program.
+	ErrVersion = errors.New("catalog schema is newer than this program")
+	// ErrCorrupt marks a row whose bytes are not what was written.
+	ErrCorrupt = errors.New("catalog is corrupt")
+)
+
+// Config says how to open a catalog. The zero value is a small one.
+type Config struct {
+	CacheBytes    int64 // block cache; default 4 MiB
+	MemtableBytes int64 // one memtable; default 2 MiB; at most two are kept
+	ReadOnly      bool
+	Logger        *slog.Logger // nil discards
+}
+
+// Catalog is an open catalog.
+type Catalog struct {
+	db *pebble.DB
+}
+
+// Open opens the catalog in dir, creating it when it does not exist and the
+// mode is not read-only. Errors: ErrVersion, and Pebble's.
+func Open(dir string, cfg Config) (*Catalog, error) {
+	if cfg.CacheBytes == 0 {
+		cfg.CacheBytes = 4 << 20
+	}
+	if cfg.MemtableBytes == 0 {
+		cfg.MemtableBytes = 2 << 20
+	}
+	cache := pebble.NewCache(cfg.CacheBytes)
+	defer cache.Unref()
+	opts := &pebble.Options{
+		Cache:                       cache,
+		MemTableSize:                uint64(cfg.MemtableBytes),
+		MemTableStopWritesThreshold: 2,
+		ReadOnly:                    cfg.ReadOnly,
+		FormatMajorVersion:          pebble.FormatNewest,
+		Logger:                      logger{cfg.Logger},
+	}
+	for i := range opts.Levels {
+		opts.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
+	}
+	db, err := pebble.Open(dir, opts)
+	if err != nil {
+		return nil, fmt.Errorf("catalog %s: %w", dir, err)
+	}
+	c := &Catalog{db: db}
+	if err := c.checkVersion(cfg.ReadOnly); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return c, nil
+}
+
+// Close releases the database. No call may be in progress.
+func (c *Catalog) Close() error { return c.db.Close() }
+
+// Size is the bytes of the catalog on the volume.
+func (c *Catalog) Size() int64 { return int64(c.db.Metrics().DiskSpaceUsage()) }
+
+// MemoryBytes is what the database holds in memory now: block cache and
+// memtables.
+func (c *Catalog) MemoryBytes() int64 {
+	m := c.db.Metrics()
+	return m.BlockCache.Size + int64(m.MemTable.Size)
+}
+
+func (c *Catalog) checkVersion(readOnly bool) error {
+	v, err := c.get([]byte{tableVersion})
+	if errors.Is(err, ErrNotFound) && !readOnly {
+		return c.db.Set([]byte{tableVersion}, binary.LittleEndian.AppendUint32(nil, Version), pebble.Sync)
+	}
+	if err != nil {
+		return err
+	}
+	if len(v) != 4 {
+		return fmt.Errorf("%w: schema version of %d bytes", ErrCorrupt, len(v))
+	}
+	if got := binary.LittleEndian.Uint32(v); got > Version {
+		return fmt.Errorf("%w: version %d, this program reads up to %d", ErrVersion, got, Version)
+	}
+	return nil
+}
+
+// get returns a copy of the value of key.
+func (c *Catalog) get(key []byte) ([]byte, error) {
+	v, closer, err := c.db.Get(key)
+	if errors.Is(err, pebble.ErrNotFound) {
+		return nil, ErrNotFound
+	}
+	if err != nil {
+		return nil, fmt.Errorf("catalog read: %w", err)
+	}
+	out := append([]byte(nil), v...)
+	return out, closer.Close()
+}
+
+func getJSON[T any](c *Catalog, key []byte) (T, error) {
+	var t T
+	v, err := c.get(key)
+	if err != nil {
+		return t, err
+	}
+	if err := json.Unmarshal(v, &t); err != nil {
+		return t, fmt.Errorf("%w: row %q: %w", ErrCorrupt, key, err)
+	}
+	return t, nil
+}
+
+// scan calls f for every row whose key starts with prefix, in key order. The
+// slices are valid during the call only.
+func (c *Catalog) scan(prefix []byte, f func(key, value []byte) error) error {
+	it, err := c.db.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: successor(prefix)})
+	if err != nil {
+		return fmt.Errorf("catalog scan: %w", err)
+	}
+	for it.First(); it.Valid(); it.Next() {
+		v, err := it.ValueAndErr()
+		if err == nil {
+			err = f(it.Key(), v)
+		}
+		if err != nil {
+			return errors.Join(err, it.Close())
+		}
+	}
+	return it.Close()
+}
+
+// successor is the smallest key greater than every key with the prefix.
+func successor(prefix []byte) []byte {
+	s := append([]byte(nil), prefix...)
+	for i := len(s) - 1; i >= 0; i-- {
+		if s[i]++; s[i] != 0 {
+			return s[:i+1]
+		}
+	}
+	return nil
+}
+
+// logger passes Pebble's errors on and drops its chatter.
+type logger struct{ l *slog.Logger }
+
+func (l logger) Infof(string, ...any) {}
+
+func (l logger) Errorf(format string, args ...any) {
+	if l.l != nil {
+		l.l.Error("catalog", "err", fmt.Sprintf(format, args...))
+	}
+}
+
+// Fatalf is called by Pebble when it cannot go on, and must not return.
+func (l logger) Fatalf(format string, args ...any) {
+	l.Errorf(format, args...)
+	panic(fmt.Errorf("catalog: "+format, args...))
+}

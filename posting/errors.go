@@ -1,0 +1,24 @@
+package posting
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrCorrupt marks every error that says a posting's bytes are not what was
+// written. Test for it with errors.Is.
+var ErrCorrupt = errors.New("posting is corrupt")
+
+// CorruptError says what is wrong with the posting at Offset of Path.
+type CorruptError struct {
+	Path   string // empty when the bytes came from memory
+	Offset int64  // bytes from the start of the file
+	Reason string
+}
+
+func (e *CorruptError) Error() string {
+	return fmt.Sprintf("%s at offset %d: %v: %s", e.Path, e.Offset, ErrCorrupt, e.Reason)
+}
+
+// Unwrap makes errors.Is(err, ErrCorrupt) true.
+func (e *CorruptError) Unwrap() error { return ErrCorrupt }

@@ -1,0 +1,103 @@
+package sprat
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// depthEps are the bounds of the rescoring that the calibration tries.
+var depthEps = []float64{0, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 2.5, 3}
+
+// measure runs the sample on the finished files to learn what each bound of the
+// rescoring reads and keeps, then makes the presets.
+func (c *calibration) measure(ctx context.Context, b *build, sample []sampleQuery) error {
+	if !c.Fitted {
+		return nil
+	}
+	step := c.Steps[len(c.Steps)-1]
+	for _, s := range c.Steps {
+		if s.Recall >= 0.97 {
+			step = s
+			break
+		}
+	}
+	b.ix.calib = c
+	var found float64
+	for i := len(depthEps) - 1; i >= 0; i-- {
+		d, hits, err := b.measureDepth(ctx, step, depthEps[i])
+		if err != nil {
+			return err
+		}
+		if found == 0 {
+			found = max(hits, 1)
+		}
+		d.Kept = min(hits/found, 1)
+		c.Depths = append([]rescoreDepth{d}, c.Depths...)
+	}
+	c.makePresets(b.set.Len())
+	return nil
+}
+
+// measureDepth runs every sample query with one bound; hits counts the true
+// neighbours in the answers.
+func (b *build) measureDepth(ctx context.Context, step probeStep, eps float64) (d rescoreDepth, hits float64, err error) {
+	cal, dim := b.calibrator, b.staged.dim
+	forced := &rules{probe: b.set.Len(), limit: maxRescored, firstWave: firstWave, odds: step.Odds, eps: float32(eps)}
+	var mu sync.Mutex // guards n, d and hits
+	n := 0
+	g, ctx := errgroup.WithContext(ctx)
+	for part := range calibrationClients {
+		g.Go(func() error {
+			s := newSearcher(b.ix)
+			s.forced = forced
+			for i := part; i < len(cal.rows); i += calibrationClients {
+				if cal.best[i].n < calibrationK {
+					continue
+				}
+				// The query itself is in the index, so one more is asked for.
+				s.begin(cal.raw[i*dim:(i+1)*dim], calibrationK+1, &QueryOptions{})
+				err := s.search(ctx)
+				s.end()
+				if err != nil {
+					return err
+				}
+				mu.Lock()
+				n++
+				d.Reads += float64(s.work.RefineReads + s.work.RecordReads)
+				hits += b.countHits(s, i)
+				mu.Unlock()
+			}
+			return nil
+		})
+	}
+	err = g.Wait()
+	d.Eps, d.Reads = eps, d.Reads/float64(max(n, 1))
+	return d, hits, err
+}
+
+// calibrationClients is how many sample queries run at once.
+const calibrationClients = 8
+
+// countHits counts the exact candidates that are among the true neighbours of
+// sample query i, by distance.
+func (b *build) countHits(s *searcher, i int) float64 {
+	self := b.placed.slotOf[b.calibrator.rows[i]]
+	limit := float64(b.calibrator.best[i].limit())
+	hits := 0
+	for k := range s.rows {
+		r := &s.rows[k]
+		if r.slot != self && float64(s.engineDistance(r.distance)) <= limit+1e-4*math.Abs(limit) {
+			hits++
+		}
+	}
+	return float64(min(hits, calibrationK))
+}
+
+func (b *build) keepCalibration(c *calibration) (err error) {
+	b.row.Calibration, err = json.Marshal(c)
+	return err
+}

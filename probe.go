@@ -1,0 +1,205 @@
+package sprat
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"github.com/spratdb/sprat/iopath"
+	"github.com/spratdb/sprat/posting"
+)
+
+// probe reads postings in waves, nearest centroid first, and fills the
+// candidate set.
+//
+// The first wave reads a few postings to learn how near the k-th neighbour is;
+// the second reads the others that the stop rule still thinks worth it. Past the caps, further waves run only while fewer than k candidates
+// are known, so that k results come back whenever k vectors exist.
+func (s *searcher) probe(ctx context.Context) error {
+	total := s.ix.centroids.Len()
+	s.order = s.ix.centroids.Nearest(s.order, &s.query, min(s.rules.probe, total), &s.route)
+	budget := s.postingBudget()
+	end := min(s.rules.firstWave, len(s.order), budget)
+	for s.next < end {
+		if err := s.probeWave(ctx, end); err != nil {
+			return err
+		}
+		end = s.nextWave(budget)
+	}
+	return s.probeForK(ctx, total, budget)
+}
+
+// nextWave is the end of the postings that the next wave should read; s.next
+// when there is none, with the reason in work.Stop.
+func (s *searcher) nextWave(budget int) int {
+	end, why := len(s.order), "search probe"
+	if limit := s.cands.Limit(); !s.opts.FixedWork && limit < inf {
+		if n := s.worthwhile(limit, end); n < end {
+			end, why = n, "stop rule"
+		}
+	}
+	if end > budget {
+		end, why = max(s.next, budget), "read budget"
+		s.partial = true
+	}
+	if end == s.ix.centroids.Len() {
+		why = "all postings"
+	}
+	if s.late() {
+		end, why = s.next, "deadline"
+	}
+	s.work.Stop = why
+	return end
+}
+
+// worthwhile is the end of the postings that the stop rule would read, given
+// the k-th best distance so far.
+func (s *searcher) worthwhile(kthSq float32, end int) int {
+	rule := &s.ix.calib.Rule
+	prior, nearest := rule.prior(kthSq), math.Sqrt(float64(s.order[0].DistSq))
+	n := s.next
+	for n < end && rule.odds(prior, n, math.Sqrt(float64(s.order[n].DistSq))-nearest) >= s.rules.odds {
+		n++
+	}
+	return n
+}
+
+// probeForK goes on past the cap while fewer than k candidates are known.
+func (s *searcher) probeForK(ctx context.Context, total, budget int) error {
+	for s.cands.Len() < s.k && s.next < total && s.next < budget && !s.late() {
+		want := min(total, budget, max(2*s.next, s.next+s.k/64+1))
+		if want > len(s.order) {
+			s.extendOrder(want)
+		}
+		s.work.Stop = "k candidates"
+		if err := s.probeWave(ctx, min(want, len(s.order))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// extendOrder finds the n nearest postings and puts those already read first: a
+// longer search of grouped centroids may order them differently.
+func (s *searcher) extendOrder(n int) {
+	read := make(map[uint32]bool, s.next)
+	for _, p := range s.order[:s.next] {
+		read[p.ID] = true
+	}
+	longer := s.ix.centroids.Nearest(nil, &s.query, n, &s.route)
+	s.order = s.order[:s.next]
+	for _, p := range longer {
+		if !read[p.ID] {
+			s.order = append(s.order, p)
+		}
+	}
+}
+
+// late says that the query's deadline has passed.
+func (s *searcher) late() bool {
+	if s.opts.Deadline.IsZero() || time.Now().Before(s.opts.Deadline) {
+		return false
+	}
+	s.partial = true
+	return true
+}
+
+// postingBudget is how many postings a read budget allows: what is left when
+// the k records have been paid for, but at least one.
+func (s *searcher) postingBudget() int {
+	if s.opts.MaxReads == 0 {
+		return len(s.order) + s.ix.centroids.Len()
+	}
+	return max(1, s.opts.MaxReads-min(s.k, s.opts.MaxReads/2))
+}
+
+// probeWave reads the postings order[next:end] together and scans them in that
+// order, each as soon as it and those before it are there: the order of arrival
+// must not decide which candidates are kept.
+func (s *searcher) probeWave(ctx context.Context, end int) error {
+	first, before, reads := s.next, s.readCount(), 0
+	for i := first; i < end; i++ {
+		e, ok := s.ix.directory.Get(s.order[i].ID)
+		if !ok {
+			continue // a posting without entries has no extent
+		}
+		s.batch.Read(s.ix.postingsFile, e.Offset(), int(e.Bytes), uint64(i-first))
+		reads++
+	}
+	err := s.inOrder(ctx, end-first, reads, func(i int, data []byte) error {
+		return s.scanPosting(first+i, data)
+	})
+	s.next = end
+	s.work.PostingReads += s.readCount() - before
+	s.say("probe wave: postings %d-%d, %d candidates, k-th distance² %.4g\n",
+		first, end-1, s.cands.Len(), s.cands.Limit())
+	return err
+}
+
+func (s *searcher) scanPosting(rank int, data []byte) error {
+	n := s.order[rank]
+	v, err := s.ix.layout.Parse(data, n.ID)
+	if err != nil {
+		e, _ := s.ix.directory.Get(n.ID)
+		return posting.Located(err, s.ix.path(postingsFile), e.Offset())
+	}
+	s.hits = s.scan.Scan(s.hits[:0], &s.ix.layout, &v, &s.query, n.DistSq, s.rules.eps, s.cands.Limit())
+	for i := range s.hits {
+		h := &s.hits[i]
+		s.cands.Add(h.Slot, h.Est, h.Err)
+	}
+	s.work.Postings++
+	s.work.Codes += v.N
+	return nil
+}
+
+// inOrder submits the batch as one wave and calls f for each of its reads in
+// the order of their tags, 0 to n-1, while later ones are still in flight. Tags
+// without a read are skipped; pending is the number of reads.
+func (s *searcher) inOrder(ctx context.Context, n, pending int, f func(tag int, data []byte) error) error {
+	if pending == 0 {
+		return nil
+	}
+	if err := s.batch.Submit(ctx); err != nil {
+		return err
+	}
+	s.arrived = resize(s.arrived, n)
+	clear(s.arrived)
+	done := 0
+	for ; pending > 0; pending-- {
+		c, err := s.batch.Next(ctx)
+		if err != nil {
+			return err
+		}
+		if c.Err != nil {
+			return c.Err
+		}
+		s.arrived[c.Tag] = c
+		for done < n && s.arrived[done].Data != nil {
+			if err := f(done, s.arrived[done].Data); err != nil {
+				return err
+			}
+			done++
+		}
+	}
+	for ; done < n; done++ { // after a gap: a tag without a read
+		if d := s.arrived[done].Data; d != nil {
+			if err := f(done, d); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *searcher) readCount() int {
+	reads, _, _ := s.batch.Counters()
+	return int(reads)
+}
+
+func resize(a []iopath.Completion, n int) []iopath.Completion {
+	if cap(a) < n {
+		return make([]iopath.Completion, n, n+n/2)
+	}
+	return a[:n]
+}

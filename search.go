@@ -1,0 +1,229 @@
+package sprat
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spratdb/sprat/centroids"
+	"github.com/spratdb/sprat/iopath"
+	"github.com/spratdb/sprat/posting"
+	"github.com/spratdb/sprat/rescore"
+	"github.com/spratdb/sprat/rq"
+)
+
+// Query returns the k vectors nearest to q, nearest first, ties by key. Errors:
+// ErrInvalid, ErrClosed, ErrCorrupt, the context's, and those of the volume.
+//
+//  1. Map q into the engine's space and rotate it once.
+//  2. Order the postings by the distance of their centroids, from memory.
+//  3. Read postings in waves and scan their codes, until the stop rule or a cap
+//     says that no further posting can pay.
+//  4. Read the refine records, or straight the vector records, of the candidates
+//     whose lower bound can still beat the k-th best.
+//  5. Read the vector records of the few that remain; exact distances decide.
+func (ix *Index) Query(ctx context.Context, q []float32, k int, opts QueryOptions) (*Result, error) {
+	if err := ix.checkQuery(q, k, &opts); err != nil {
+		return nil, err
+	}
+	ix.users.RLock()
+	defer ix.users.RUnlock()
+	if ix.closed {
+		return nil, ErrClosed
+	}
+	s := ix.searchers.Get().(*searcher)
+	defer ix.searchers.Put(s)
+	res, err := s.run(ctx, q, k, &opts)
+	return res, publicError(err)
+}
+
+func (ix *Index) checkQuery(q []float32, k int, o *QueryOptions) error {
+	switch {
+	case k < 1 || k > MaxK:
+		return invalid("k", "1 to 10,000", "%d", k)
+	case o.SearchProbe < 0 || o.SearchProbe > maxSearchProbe:
+		return invalid("searchProbe", "1 to 1,048,576", "%d", o.SearchProbe)
+	case o.RescoreLimit < 0 || o.RescoreLimit > maxSearchProbe:
+		return invalid("rescoreLimit", "1 to 1,048,576", "%d", o.RescoreLimit)
+	case o.MaxReads < 0:
+		return invalid("maxReads", "at least 1", "%d", o.MaxReads)
+	case !(o.RecallTarget >= 0 && o.RecallTarget < 1):
+		return invalid("recallTarget", "above 0 and below 1", "%v", o.RecallTarget)
+	}
+	return checkVector("vector", ix.space.metric, ix.row.Dimension, q)
+}
+
+// searcher is the workspace of one query at a time. Nothing in it is allocated
+// per candidate once it is warm.
+type searcher struct {
+	ix     *Index
+	rules  rules
+	forced *rules // of a calibration; nil in every query of a user
+	k      int
+	opts   *QueryOptions
+
+	target rescore.Target
+	query  rq.Query
+	inner  []float32
+	rotate []float32
+
+	route   centroids.Workspace
+	order   []centroids.Neighbor // postings, nearest centroid first
+	next    int                  // first posting of order not read yet
+	scan    posting.Scanner
+	hits    []posting.Hit
+	cands   rescore.Candidates
+	planner rescore.Planner
+	refiner rescore.Refiner
+	batch   *iopath.Batch
+	arrived []iopath.Completion // of the wave, by tag
+	vector  []float32
+	rows    []row // what was read of exact candidates
+
+	work    Work
+	partial bool
+	trace   *strings.Builder // nil unless asked for
+}
+
+// row is an exact candidate.
+type row struct {
+	distance float64
+	order    float64 // smaller is nearer
+	slot     uint32
+	record   rescore.Record
+	key      string
+}
+
+func newSearcher(ix *Index) *searcher {
+	d := ix.space.d()
+	return &searcher{
+		ix: ix, inner: ix.space.inner(), rotate: make([]float32, d), vector: make([]float32, ix.row.Dimension),
+		planner: rescore.Planner{Records: ix.records, Refine: ix.refine, Balance: rescore.DefaultBalance},
+	}
+}
+
+func (s *searcher) run(ctx context.Context, q []float32, k int, opts *QueryOptions) (*Result, error) {
+	start := time.Now()
+	s.begin(q, k, opts)
+	defer s.end()
+	if err := s.search(ctx); err != nil {
+		return nil, err
+	}
+	matches, err := s.answer()
+	if err != nil {
+		return nil, err
+	}
+	s.account(start)
+	res := &Result{Matches: matches, Partial: s.partial, Work: s.work}
+	if s.trace != nil {
+		res.Trace = s.trace.String()
+	}
+	return res, nil
+}
+
+// search fills rows with exact candidates.
+func (s *searcher) search(ctx context.Context) error {
+	if err := s.probe(ctx); err != nil {
+		return err
+	}
+	return s.rescore(ctx)
+}
+
+// begin sets the searcher up for a query; end gives its buffers back.
+func (s *searcher) begin(q []float32, k int, opts *QueryOptions) {
+	s.k, s.opts = k, opts
+	if s.rules = s.ix.resolve(k, opts); s.forced != nil {
+		s.rules = *s.forced
+	}
+	s.target = rescore.NewTarget(s.ix.space.metric, q)
+	s.ix.space.query(s.rotate, q, s.inner)
+	s.query.Reset(s.rotate)
+	s.cands.Reset(k)
+	s.rows, s.order, s.next = s.rows[:0], s.order[:0], 0
+	s.work, s.partial, s.trace = Work{}, false, nil
+	s.batch = s.ix.store.engine.NewBatch()
+	if opts.Trace {
+		s.trace = &strings.Builder{}
+		s.say("dials: search probe %d, rescore limit %d, stop at ln odds %.2f, eps %.2f\n",
+			s.rules.probe, s.rules.limit, s.rules.odds, s.rules.eps)
+	}
+}
+
+func (s *searcher) end() {
+	s.batch.Release()
+	s.batch = nil
+}
+
+func (s *searcher) account(start time.Time) {
+	reads, bytes, waves := s.batch.Counters()
+	s.work.Reads, s.work.Bytes, s.work.Waves = int(reads), bytes, int(waves)
+	s.work.Candidates = s.cands.Len()
+	s.work.Elapsed = time.Since(start)
+	s.say("answer: %d reads, %d KiB, %d waves in %v; stopped probing by %s\n", s.work.Reads,
+		s.work.Bytes>>10, s.work.Waves, s.work.Elapsed.Round(time.Microsecond), s.work.Stop)
+}
+
+func (s *searcher) say(format string, args ...any) {
+	if s.trace != nil {
+		fmt.Fprintf(s.trace, format, args...)
+	}
+}
+
+// answer sorts the exact candidates and returns the k nearest.
+func (s *searcher) answer() ([]Match, error) {
+	for i := range s.rows {
+		r := &s.rows[i]
+		if !r.record.KeyElsewhere {
+			r.key = string(r.record.Key)
+			continue
+		}
+		key, err := s.ix.store.catalog.LongKey(s.ix.row.ID, r.slot)
+		if err != nil {
+			return nil, fmt.Errorf("key of slot %d: %w", r.slot, err)
+		}
+		r.key = string(key)
+	}
+	slices.SortFunc(s.rows, func(a, b row) int {
+		switch {
+		case a.order < b.order:
+			return -1
+		case a.order > b.order:
+			return 1
+		}
+		return strings.Compare(a.key, b.key)
+	})
+	n := min(s.k, len(s.rows))
+	matches := make([]Match, n)
+	for i := range matches {
+		r := &s.rows[i]
+		matches[i] = Match{Key: r.key, Distance: r.distance}
+		if s.opts.Vectors {
+			matches[i].Vector = make([]float32, s.ix.row.Dimension)
+			r.record.Vector(matches[i].Vector)
+		}
+		if s.opts.Metadata {
+			if err := s.metadata(&matches[i], r); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return matches, nil
+}
+
+func (s *searcher) metadata(m *Match, r *row) error {
+	if !r.record.MetaElsewhere {
+		m.Metadata = slices.Clone(r.record.Metadata)
+		return nil
+	}
+	meta, err := s.ix.store.catalog.LongMetadata(s.ix.row.ID, r.slot)
+	if err != nil {
+		return fmt.Errorf("metadata of key %q: %w", m.Key, err)
+	}
+	m.Metadata = meta
+	return nil
+}
+
+var inf = float32(math.Inf(1))

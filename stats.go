@@ -1,0 +1,128 @@
+package sprat
+
+import (
+	"os"
+
+	"github.com/spratdb/sprat/iopath"
+)
+
+// IndexStats describe an index at one moment. Sizes are bytes.
+type IndexStats struct {
+	Name         string  `json:"name"`
+	Dimension    int     `json:"dimension"`
+	Metric       string  `json:"metric"`
+	Vectors      uint64  `json:"vectors"`
+	Postings     int     `json:"postings"`
+	Entries      uint64  `json:"entries"`       // posting entries, copies included
+	ReplicasMean float64 `json:"replicas_mean"` // entries per vector
+	Bits         int     `json:"bits"`          // of a posting entry's code, per dimension
+	CentroidBits int     `json:"centroid_bits"`
+	RefineTier   bool    `json:"refine_tier"`
+
+	PostingBytesMean float64 `json:"posting_bytes_mean"`
+	PostingBytesMax  int     `json:"posting_bytes_max"`
+
+	Disk   DiskStats        `json:"disk"`
+	Memory map[string]int64 `json:"memory"`
+	Dials  Dials            `json:"dials"`
+	// Presets are the dials that reached these recalls on the calibration sample.
+	Presets []Preset `json:"presets,omitempty"`
+}
+
+// DiskStats are the sizes of an index's files in bytes.
+type DiskStats struct {
+	Postings  int64 `json:"postings"`
+	Refine    int64 `json:"refine"`
+	Records   int64 `json:"records"`
+	Centroids int64 `json:"centroids"`
+	Total     int64 `json:"total"`
+}
+
+// Stats describes the index.
+func (ix *Index) Stats() IndexStats {
+	ix.users.RLock()
+	defer ix.users.RUnlock()
+	st := IndexStats{
+		Name: ix.Name(), Dimension: ix.row.Dimension, Metric: ix.row.Metric, Vectors: ix.row.Vectors,
+		Postings: ix.directory.Len(), Entries: ix.row.Entries, Bits: ix.row.Bits,
+		CentroidBits: ix.row.CentroidBits, RefineTier: ix.row.RefineTier,
+		Disk:    ix.diskStats(),
+		Memory:  map[string]int64{"centroids": ix.centroids.MemoryBytes(), "directory": ix.directory.MemoryBytes()},
+		Dials:   *ix.dials.Load(),
+		Presets: ix.calib.Presets,
+	}
+	if st.Vectors > 0 {
+		st.ReplicasMean = float64(st.Entries) / float64(st.Vectors)
+	}
+	var sum int64
+	for id := range ix.directory.Limit() {
+		if e, ok := ix.directory.Get(id); ok {
+			sum += int64(e.Bytes)
+			st.PostingBytesMax = max(st.PostingBytesMax, int(e.Bytes))
+		}
+	}
+	if st.Postings > 0 {
+		st.PostingBytesMean = float64(sum) / float64(st.Postings)
+	}
+	return st
+}
+
+func (ix *Index) diskStats() DiskStats {
+	size := func(name string) int64 {
+		fi, err := os.Stat(ix.path(name))
+		if err != nil {
+			return 0
+		}
+		return fi.Size()
+	}
+	d := DiskStats{Postings: size(postingsFile), Refine: size(refineFile), Records: size(recordsFile), Centroids: size(centroidsFile)}
+	d.Total = d.Postings + d.Refine + d.Records + d.Centroids
+	return d
+}
+
+// StoreStats describe a store at one moment. Sizes are bytes.
+type StoreStats struct {
+	Directory   string           `json:"directory"`
+	MemoryLimit int64            `json:"memory_limit"`
+	Memory      map[string]int64 `json:"memory"`
+	CatalogDisk int64            `json:"catalog_disk_bytes"`
+	IO          iopath.Info      `json:"io"`
+	Volume      iopath.Stats     `json:"volume"`
+	Indexes     []IndexStats     `json:"indexes"`
+	// Broken names the indexes that could not be opened, with the reason.
+	Broken map[string]string `json:"broken,omitempty"`
+}
+
+// Stats describes the store and its indexes. Errors: ErrClosed.
+func (s *Store) Stats() (StoreStats, error) {
+	names, err := s.Indexes()
+	if err != nil {
+		return StoreStats{}, err
+	}
+	leave, err := s.enter()
+	if err != nil {
+		return StoreStats{}, err
+	}
+	defer leave()
+	st := StoreStats{
+		Directory: s.dir, MemoryLimit: s.opts.MemoryLimit, IO: s.engine.Info(), Volume: s.engine.Stats(),
+		CatalogDisk: s.catalog.Size(),
+		Memory:      map[string]int64{"catalog": s.catalog.MemoryBytes()},
+	}
+	for _, full := range names {
+		ix, err := s.opened(full)
+		if err != nil {
+			if st.Broken == nil {
+				st.Broken = map[string]string{}
+			}
+			st.Broken[full] = err.Error()
+			continue
+		}
+		is := ix.Stats()
+		for k, v := range is.Memory {
+			st.Memory[k] += v
+		}
+		st.Indexes = append(st.Indexes, is)
+	}
+	return st, nil
+}

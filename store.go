@@ -1,0 +1,281 @@
+package sprat
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/spratdb/sprat/internal/catalog"
+	"github.com/spratdb/sprat/iopath"
+)
+
+const (
+	storeFile    = "SPRAT" // marks the directory, holds the format version, is locked
+	storeMark    = "sprat store, format "
+	storeFormat  = 1
+	catalogDir   = "catalog"
+	indexesDir   = "indexes"
+	temporaryDir = "tmp" // builds in progress; emptied on open
+)
+
+// Store is an open data directory. All methods may be called by any number of
+// goroutines.
+//
+// life is held for reading by every call that uses the catalog or the engine and
+// for writing by Close. mu guards the open indexes and is never held during I/O.
+// Changes of the catalog (create, build commit) hold writeMu, which may block for
+// as long as a sync takes. Builds in progress end when ending is cancelled.
+type Store struct {
+	dir     string
+	opts    Options
+	log     *slog.Logger
+	lock    *os.File
+	catalog *catalog.Catalog
+	engine  *iopath.Engine
+
+	life   sync.RWMutex
+	closed bool // under life
+
+	ending context.Context // cancelled by Close
+	end    context.CancelFunc
+	builds sync.WaitGroup
+
+	writeMu sync.Mutex
+
+	mu struct {
+		sync.RWMutex
+		indexes map[string]*Index // by "bucket/index"
+		broken  map[string]error  // indexes that could not be opened, and why
+	}
+}
+
+// Open opens the store in dir, creating it when the directory is missing or
+// empty. Errors: ErrInUse, ErrFormat, ErrNotStore, ErrMemoryLimit, and those of
+// the file system. An index whose files are damaged does not fail Open; its
+// error is returned when it is used.
+func Open(dir string, opts Options) (*Store, error) {
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	if opts.MemoryLimit == 0 {
+		opts.MemoryLimit = defaultMemoryLimit()
+	}
+	if opts.MemoryLimit < minMemoryLimit {
+		return nil, &MemoryLimitError{What: "an empty store", Limit: opts.MemoryLimit, Needed: minMemoryLimit}
+	}
+	s := &Store{dir: dir, opts: opts, log: opts.Logger}
+	s.ending, s.end = context.WithCancel(context.Background())
+	s.mu.indexes = map[string]*Index{}
+	s.mu.broken = map[string]error{}
+	if err := s.open(); err != nil {
+		return nil, errors.Join(publicError(err), s.release())
+	}
+	return s, nil
+}
+
+func (s *Store) open() (err error) {
+	if err := s.claim(); err != nil {
+		return err
+	}
+	if s.catalog, err = catalog.Open(filepath.Join(s.dir, catalogDir), catalog.Config{
+		CacheBytes:    min(s.opts.MemoryLimit/16, 64<<20),
+		MemtableBytes: min(s.opts.MemoryLimit/32, 16<<20),
+		ReadOnly:      s.opts.ReadOnly,
+		Logger:        s.log,
+	}); err != nil {
+		return err
+	}
+	if s.engine, err = iopath.Open(s.dir, iopath.Config{
+		Engine: s.opts.IOEngine, Direct: s.opts.Direct, Depth: s.opts.QueueDepth, Logger: s.log,
+	}); err != nil {
+		return err
+	}
+	return s.openIndexes()
+}
+
+// claim creates or checks the marker file and takes its lock, so that a
+// directory is open at most once.
+func (s *Store) claim() error {
+	if !s.opts.ReadOnly {
+		if err := s.initialise(); err != nil {
+			return err
+		}
+	}
+	path := filepath.Join(s.dir, storeFile)
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if errors.Is(err, os.ErrPermission) || errors.Is(err, unix.EROFS) {
+		f, err = os.Open(path)
+	}
+	if errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("%s: %w: no file %s", s.dir, ErrNotStore, storeFile)
+	}
+	if err != nil {
+		return err
+	}
+	s.lock = f
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return fmt.Errorf("%s: %w by another process or Store (%w)", s.dir, ErrInUse, err)
+	}
+	return checkMark(f, path)
+}
+
+func checkMark(f *os.File, path string) error {
+	buf := make([]byte, 64)
+	n, _ := f.ReadAt(buf, 0)
+	var format int
+	if _, err := fmt.Sscanf(string(buf[:n]), storeMark+"%d", &format); err != nil {
+		return &CorruptionError{Path: path, Err: fmt.Errorf("%q is not a format line", buf[:n])}
+	}
+	if format > storeFormat {
+		return fmt.Errorf("%s: %w: format %d, this program reads up to %d", path, ErrFormat, format, storeFormat)
+	}
+	return nil
+}
+
+// initialise makes a new store when the directory is missing or empty. The
+// marker is written last, so a half-made store is an empty one.
+func (s *Store) initialise() error {
+	path := filepath.Join(s.dir, storeFile)
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	entries, err := os.ReadDir(s.dir)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	for _, e := range entries {
+		if e.Name() != catalogDir && e.Name() != indexesDir && e.Name() != temporaryDir && e.Name() != "lost+found" {
+			return fmt.Errorf("%s: %w: it is not empty and holds %s", s.dir, ErrNotStore, e.Name())
+		}
+	}
+	for _, d := range []string{s.dir, filepath.Join(s.dir, indexesDir), filepath.Join(s.dir, temporaryDir)} {
+		if err := os.MkdirAll(d, 0o755); err != nil {
+			return err
+		}
+	}
+	tmp := path + ".new"
+	if err := os.WriteFile(tmp, []byte(storeMark+strconv.Itoa(storeFormat)+"\n"), 0o644); err != nil {
+		return err
+	}
+	if err := os.Rename(tmp, path); err != nil {
+		return err
+	}
+	return iopath.SyncDir(s.dir)
+}
+
+// Close releases everything. Queries in progress finish first, builds in
+// progress are cancelled and undone; later calls return ErrClosed.
+func (s *Store) Close() error {
+	s.life.Lock()
+	was := s.closed
+	s.closed = true // nothing enters from here on
+	s.life.Unlock()
+	if was {
+		return ErrClosed
+	}
+	s.end()
+	s.builds.Wait()
+	s.life.Lock() // waits for the calls that had entered
+	defer s.life.Unlock()
+	s.mu.Lock()
+	open := s.mu.indexes
+	s.mu.indexes = nil
+	s.mu.Unlock()
+
+	var errs []error
+	for _, ix := range open {
+		errs = append(errs, ix.close())
+	}
+	return errors.Join(append(errs, s.release())...)
+}
+
+func (s *Store) release() error {
+	s.end()
+	var errs []error
+	if s.engine != nil {
+		errs = append(errs, s.engine.Close())
+	}
+	if s.catalog != nil {
+		errs = append(errs, s.catalog.Close())
+	}
+	if s.lock != nil {
+		errs = append(errs, s.lock.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// CreateBucket makes a bucket. Errors: ErrInvalid, ErrExists.
+func (s *Store) CreateBucket(name string) error {
+	if err := checkName("bucket", name); err != nil {
+		return err
+	}
+	return s.change(func(b *catalog.Batch) error {
+		if _, err := s.catalog.Bucket(name); err == nil {
+			return fmt.Errorf("bucket %q: %w", name, ErrExists)
+		} else if !errors.Is(err, catalog.ErrNotFound) {
+			return err
+		}
+		b.PutBucket(catalog.Bucket{Name: name, Created: time.Now().UTC()})
+		return nil
+	}, func() {})
+}
+
+// Buckets lists the names of the buckets in order.
+func (s *Store) Buckets() ([]string, error) {
+	leave, err := s.enter()
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	rows, err := s.catalog.Buckets()
+	names := make([]string, len(rows))
+	for i, r := range rows {
+		names[i] = r.Name
+	}
+	return names, err
+}
+
+// change runs one logical change under writeMu, commits its batch, and then
+// publishes it.
+func (s *Store) change(f func(*catalog.Batch) error, publish func()) error {
+	leave, err := s.enter()
+	if err != nil {
+		return err
+	}
+	defer leave()
+	s.writeMu.Lock()
+	defer s.writeMu.Unlock()
+	if s.opts.ReadOnly {
+		return invalid("store", "a store opened for writing", "a read-only one")
+	}
+	b := s.catalog.NewBatch()
+	if err := f(b); err != nil {
+		return errors.Join(err, b.Discard())
+	}
+	if err := b.Commit(); err != nil {
+		return err
+	}
+	publish()
+	return nil
+}
+
+// enter keeps the store open until leave is called.
+func (s *Store) enter() (leave func(), err error) {
+	s.life.RLock()
+	if s.closed {
+		s.life.RUnlock()
+		return nil, ErrClosed
+	}
+	return s.life.RUnlock, nil
+}
+
+// IOInfo says which I/O engine the store uses and why.
+func (s *Store) IOInfo() iopath.Info { return s.engine.Info() }
