@@ -1,0 +1,4 @@
+// Package centroids
+//
+// May import: rq, rq/simd
+package centroids
