@@ -1,0 +1,48 @@
+package iopath
+
+import "sync/atomic"
+
+// gate bounds the reads that are with the kernel, over all rings of an engine.
+// It is the second half of admission: the queue says which read is next, the
+// gate when.
+type gate struct {
+	limit   int64
+	inside  atomic.Int64
+	most    atomic.Int64 // high-water mark of inside
+	starved atomic.Bool  // somebody wanted a place in vain and must be told of one
+	told    func()       // called by leave after starved; not while any lock is held
+}
+
+// enter takes up to n places and returns how many. Fewer than n marks the gate
+// starved, so that the next leave calls told.
+func (g *gate) enter(n int) int {
+	for {
+		in := g.inside.Load()
+		got := min(int64(n), g.limit-in)
+		if got <= 0 {
+			g.starved.Store(true)
+			if n > 0 && g.inside.Load() < g.limit {
+				continue // somebody left before the mark could be seen
+			}
+			return 0
+		}
+		if g.inside.CompareAndSwap(in, in+got) {
+			raise(&g.most, in+got)
+			if got < int64(n) {
+				g.starved.Store(true)
+			}
+			return int(got)
+		}
+	}
+}
+
+// leave gives n places back.
+func (g *gate) leave(n int) {
+	if n == 0 {
+		return
+	}
+	g.inside.Add(-int64(n))
+	if g.starved.Load() && g.starved.CompareAndSwap(true, false) && g.told != nil {
+		g.told()
+	}
+}

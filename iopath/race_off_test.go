@@ -1,0 +1,5 @@
+//go:build !race
+
+package iopath
+
+const raceEnabled = false

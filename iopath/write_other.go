@@ -1,0 +1,24 @@
+//go:build !linux
+
+package iopath
+
+import "os"
+
+func openForWrite(path string, direct bool) (handle, alignment, error) {
+	if direct {
+		return handle{}, alignment{}, errLinuxOnly
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	return handle{f}, alignment{1, 1}, err
+}
+
+func (h handle) writeAt(p []byte, off int64) (int, error) { return h.f.WriteAt(p, off) }
+func (h handle) truncate(size int64) error                { return h.f.Truncate(size) }
+func (h handle) syncData() error                          { return h.f.Sync() }
+
+// The page cache is left to the system, and reservations to Linux.
+
+func (handle) preallocate(int64) error           { return nil }
+func (handle) startWriteBack(int64, int64) error { return nil }
+func (handle) waitWriteBack(int64, int64) error  { return nil }
+func (handle) dropCache(int64, int64)            {}
