@@ -1,0 +1,78 @@
+package main
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/spratdb/sprat"
+)
+
+// dialFlags change how a query is answered.
+type dialFlags struct {
+	k, probe, limit, maxReads countFlag
+	target                    shareFlag
+	deadline                  spanFlag
+	filter                    string // for a later version
+}
+
+func (f *dialFlags) add(cmd *cobra.Command) {
+	f.k = 10
+	fl := cmd.Flags()
+	fl.VarP(&f.k, "k", "k", "number of results, up to 10,000")
+	fl.Var(&f.probe, "search-probe", "most postings to read (default: the index's)")
+	fl.Var(&f.limit, "rescore-limit", "most candidates to rescore (default: the index's)")
+	fl.Var(&f.target, "recall-target", "take the cheapest dials that reached this recall on the index's own sample")
+	fl.Var(&f.maxReads, "max-reads", "most reads a query may cost; what it has found by then is the answer")
+	fl.Var(&f.deadline, "deadline", "time for a query; what it has found by then is the answer")
+	fl.StringVar(&f.filter, "filter", "", "not available in this version")
+	for _, name := range []string{"search-probe", "rescore-limit"} {
+		cmd.MarkFlagsMutuallyExclusive(name, "recall-target")
+	}
+}
+
+// check refuses what this version does not have.
+func (f *dialFlags) check(cmd *cobra.Command) error {
+	if cmd.Flags().Changed("filter") {
+		return badUsage("--filter: filters are not available in this version")
+	}
+	return nil
+}
+
+func (f *dialFlags) options(store *storeFlags) sprat.QueryOptions {
+	return sprat.QueryOptions{
+		SearchProbe: int(f.probe), RescoreLimit: int(f.limit), RecallTarget: float64(f.target),
+		MaxReads: int(f.maxReads), FixedWork: store.adaptive.value == "off",
+	}
+}
+
+// timeout is the time for each query, 0 for any.
+func (f *dialFlags) timeout() time.Duration { return time.Duration(f.deadline) }
+
+// inForce are the dials that a query with these flags is run with.
+func (f *dialFlags) inForce(ix *sprat.Index) sprat.Dials {
+	st := ix.Stats()
+	d := st.Dials
+	if f.target > 0 {
+		d = presetFor(&st, float64(f.target))
+	}
+	if f.probe > 0 {
+		d.SearchProbe = int(f.probe)
+	}
+	if f.limit > 0 {
+		d.RescoreLimit = int(f.limit)
+	}
+	d.RescoreLimit = max(d.RescoreLimit, int(f.k))
+	return d
+}
+
+// presetFor are the dials that an index chooses for a recall target: those of
+// the next preset, and beyond the last one everything.
+func presetFor(st *sprat.IndexStats, target float64) sprat.Dials {
+	for _, preset := range st.Presets {
+		if preset.Recall >= target {
+			return sprat.Dials{SearchProbe: preset.SearchProbe, RescoreLimit: preset.RescoreLimit}
+		}
+	}
+	return sprat.Dials{SearchProbe: st.Postings, RescoreLimit: int(st.Vectors)}
+}

@@ -1,0 +1,38 @@
+// Command sprat is the vector search engine as one program: it builds indexes
+// from files of vectors, queries and measures them, and checks and describes what
+// lies on the volume.
+//
+//	sprat demo      build and query a real set of words in a temporary store
+//	sprat build     make an index from a file of vectors
+//	sprat query     run queries against an index and report recall and cost
+//	sprat truth     find the exact nearest neighbours by scanning everything
+//	sprat stats     describe a store and its indexes
+//	sprat trace     run one query and tell in words what it did
+//	sprat verify    read an index and check its invariants
+//	sprat bench     experiments with tables and plots
+//
+// `sprat COMMAND --help` describes the flags.
+//
+// # Conventions
+//
+// Results go to standard output, as text or, with --json, as exactly one JSON
+// object. Progress, warnings and errors go to standard error; an error is one line
+// that begins with "sprat:". Exit codes:
+//
+//	0  done
+//	1  failed: the files, the store or the volume
+//	2  bad usage: the command line asks for what cannot be
+//	3  below expectation: verify found a fault, bench a budget exceeded
+//
+// An interrupt (SIGINT, SIGTERM) ends the work, removes what is temporary and
+// exits with 1; a second one ends the process at once.
+//
+// # Files
+//
+// There is one file for each command, which only wires flags to the packages
+// sprat and bench; what every command shares is in root.go (running), flags.go
+// (kinds of values), store.go (opening a store), config.go (--config), output.go
+// and progress.go.
+//
+// May import: root, bench, internal/demodata
+package main

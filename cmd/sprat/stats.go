@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/spratdb/sprat"
+)
+
+type statsFlags struct {
+	store storeFlags
+	index indexFlag
+	json  bool
+}
+
+func (c *cli) statsCommand() *cobra.Command {
+	var f statsFlags
+	cmd := &cobra.Command{
+		Use:   "stats --data DIR",
+		Short: "Describe a store and its indexes",
+		Args:  cobra.NoArgs,
+		RunE:  c.action(func(context.Context) error { return c.stats(&f) }),
+	}
+	f.store.addData(cmd)
+	cmd.Flags().Var(&f.index, "index", "one index (default: all)")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object")
+	return cmd
+}
+
+func (c *cli) stats(f *statsFlags) (err error) {
+	store, closeStore, err := c.open(&f.store, f.store.data, true)
+	if err != nil {
+		return err
+	}
+	defer closeStore(&err)
+	st, err := store.Stats()
+	if err != nil {
+		return err
+	}
+	if name := f.index.String(); name != "" {
+		if why, broken := st.Broken[name]; broken {
+			return errors.New(why)
+		}
+		st.Indexes = slices.DeleteFunc(st.Indexes, func(x sprat.IndexStats) bool { return x.Name != name })
+		if len(st.Indexes) == 0 {
+			return fmt.Errorf("index %q: %w", name, sprat.ErrNotFound)
+		}
+	}
+	return c.emit(f.json, &st, func(p *page) { statsText(p, &st) })
+}
+
+func statsText(p *page, st *sprat.StoreStats) {
+	p.line("store %s", st.Directory)
+	p.row("memory limit", size(st.MemoryLimit))
+	p.row("catalog", size(st.CatalogDisk), "on disk, "+size(st.Memory["catalog"])+" in memory")
+	p.row("I/O", st.IO.Engine, directText(st.IO.Direct, st.IO.Cause))
+	for i := range st.Indexes {
+		indexText(p, &st.Indexes[i])
+	}
+	for _, name := range slices.Sorted(maps.Keys(st.Broken)) {
+		p.line("index %s cannot be opened: %s", name, st.Broken[name])
+	}
+}
+
+func indexText(p *page, x *sprat.IndexStats) {
+	p.line("index %s: %s vectors of dimension %d, %s", x.Name, count(x.Vectors), x.Dimension, x.Metric)
+	p.row("postings", count(x.Postings), fmt.Sprintf("of %.1f KiB (largest %.1f), %s entries, each vector in %.2f of them",
+		x.PostingBytesMean/1024, float64(x.PostingBytesMax)/1024, count(x.Entries), x.ReplicasMean))
+	refine := "no refine records"
+	if x.RefineTier {
+		refine = "8-bit refine records"
+	}
+	p.row("codes", fmt.Sprintf("%d bits", x.Bits), fmt.Sprintf("per dimension in postings, %d in centroids; %s", x.CentroidBits, refine))
+	d := &x.Disk
+	p.row("disk", size(d.Total), fmt.Sprintf("postings %s, refine %s, records %s, centroids %s",
+		size(d.Postings), size(d.Refine), size(d.Records), size(d.Centroids)))
+	var memory int64
+	parts := ""
+	for _, name := range slices.Sorted(maps.Keys(x.Memory)) {
+		memory += x.Memory[name]
+		parts += fmt.Sprintf(", %s %s", name, size(x.Memory[name]))
+	}
+	perVector := float64(memory) / max(float64(x.Vectors), 1)
+	p.row("memory", size(memory), fmt.Sprintf("%.2f bytes/vector%s", perVector, parts))
+	p.row("dials", fmt.Sprintf("search probe %d, rescore limit %d", x.Dials.SearchProbe, x.Dials.RescoreLimit))
+	for _, preset := range x.Presets {
+		p.row(fmt.Sprintf("recall %g", preset.Recall), fmt.Sprintf("search probe %d, rescore limit %d", preset.SearchProbe, preset.RescoreLimit),
+			fmt.Sprintf("%.1f reads on the calibration sample", preset.Reads))
+	}
+}
