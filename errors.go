@@ -44,6 +44,7 @@ type InputError struct {
 	Got   string
 }
 
+// Error names the field, its limit and what was given.
 func (e *InputError) Error() string {
 	return fmt.Sprintf("%v: %s: want %s, got %s", ErrInvalid, e.Field, e.Want, e.Got)
 }
@@ -62,6 +63,7 @@ type RowError struct {
 	Err error
 }
 
+// Error names the row and its key.
 func (e *RowError) Error() string {
 	if e.Key == "" {
 		return fmt.Sprintf("row %d: %v", e.Row, e.Err)
@@ -79,6 +81,7 @@ type CorruptionError struct {
 	Err    error
 }
 
+// Error names the file and the offset.
 func (e *CorruptionError) Error() string {
 	return fmt.Sprintf("%v in %s at offset %d: %v", ErrCorrupt, e.Path, e.Offset, e.Err)
 }
@@ -93,6 +96,7 @@ type MemoryLimitError struct {
 	Needed int64  // bytes that would do
 }
 
+// Error states both numbers in MiB.
 func (e *MemoryLimitError) Error() string {
 	return fmt.Sprintf("%v: %s needs %d MiB, the limit is %d MiB",
 		ErrMemoryLimit, e.What, (e.Needed+(1<<20)-1)>>20, e.Limit>>20)

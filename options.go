@@ -20,7 +20,8 @@ type Options struct {
 	Direct string
 	// QueueDepth caps the reads in flight on the volume. Default: the engine's.
 	QueueDepth int
-	// CacheBytes is the memory for cached postings and records; 0 means none.
+	// CacheBytes is the memory for cached postings and records. 0 means 60 % of
+	// what the limit leaves after the indexes, a negative number no cache.
 	CacheBytes int64
 	// ReadOnly opens a store without the right to change it.
 	ReadOnly bool

@@ -53,7 +53,7 @@ func (b *build) measureDepth(ctx context.Context, step probeStep, eps float64) (
 	for part := range calibrationClients {
 		g.Go(func() error {
 			s := newSearcher(b.ix)
-			s.forced = forced
+			s.forced, s.cache = forced, nil // what is measured is cold
 			for i := part; i < len(cal.rows); i += calibrationClients {
 				if cal.best[i].n < calibrationK {
 					continue

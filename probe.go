@@ -5,7 +5,6 @@ import (
 	"math"
 	"time"
 
-	"github.com/spratdb/sprat/iopath"
 	"github.com/spratdb/sprat/posting"
 )
 
@@ -115,28 +114,34 @@ func (s *searcher) postingBudget() int {
 
 // probeWave reads the postings order[next:end] together and scans them in that
 // order, each as soon as it and those before it are there: the order of arrival
-// must not decide which candidates are kept.
+// must not decide which candidates are kept. Cached ones are not read.
 func (s *searcher) probeWave(ctx context.Context, end int) error {
 	first, before, reads := s.next, s.readCount(), 0
+	s.expect(end - first)
 	for i := first; i < end; i++ {
 		e, ok := s.ix.directory.Get(s.order[i].ID)
 		if !ok {
 			continue // a posting without entries has no extent
 		}
+		if b := s.cache.get(cachedPosting, s.ix.row.ID, s.order[i].ID); b != nil {
+			s.arrived[i-first] = b
+			s.work.CacheHits++
+			continue
+		}
 		s.batch.Read(s.ix.postingsFile, e.Offset(), int(e.Bytes), uint64(i-first))
 		reads++
 	}
-	err := s.inOrder(ctx, end-first, reads, func(i int, data []byte) error {
-		return s.scanPosting(first+i, data)
+	err := s.inOrder(ctx, reads, func(i int, data []byte, fresh bool) error {
+		return s.scanPosting(first+i, data, fresh)
 	})
 	s.next = end
 	s.work.PostingReads += s.readCount() - before
-	s.say("probe wave: postings %d-%d, %d candidates, k-th distance² %.4g\n",
-		first, end-1, s.cands.Len(), s.cands.Limit())
+	s.say("probe wave: postings %d-%d, %d of them from the cache, %d candidates, k-th distance² %.4g\n",
+		first, end-1, end-first-reads, s.cands.Len(), s.cands.Limit())
 	return err
 }
 
-func (s *searcher) scanPosting(rank int, data []byte) error {
+func (s *searcher) scanPosting(rank int, data []byte, fresh bool) error {
 	n := s.order[rank]
 	v, err := s.ix.layout.Parse(data, n.ID)
 	if err != nil {
@@ -150,23 +155,47 @@ func (s *searcher) scanPosting(rank int, data []byte) error {
 	}
 	s.work.Postings++
 	s.work.Codes += v.N
+	if fresh {
+		s.cache.put(cachedPosting, s.ix.row.ID, n.ID, data)
+	}
 	return nil
 }
 
-// inOrder submits the batch as one wave and calls f for each of its reads in
-// the order of their tags, 0 to n-1, while later ones are still in flight. Tags
-// without a read are skipped; pending is the number of reads.
-func (s *searcher) inOrder(ctx context.Context, n, pending int, f func(tag int, data []byte) error) error {
-	if pending == 0 {
-		return nil
+// expect makes room for the blocks of a wave of n tags.
+func (s *searcher) expect(n int) {
+	if cap(s.arrived) < n {
+		s.arrived = make([][]byte, n, n+n/2)
 	}
-	if err := s.batch.Submit(ctx); err != nil {
-		return err
-	}
-	s.arrived = resize(s.arrived, n)
+	s.arrived = s.arrived[:n]
 	clear(s.arrived)
-	done := 0
-	for ; pending > 0; pending-- {
+}
+
+// inOrder submits the batch, which holds the given number of reads, as one wave
+// and calls f for each tag in order, while later reads are still in flight. Tags
+// that already have their block need no read; fresh is false for them. Tags with
+// neither are skipped.
+func (s *searcher) inOrder(ctx context.Context, reads int, f func(tag int, data []byte, fresh bool) error) error {
+	s.flying = s.flying[:0]
+	for _, b := range s.arrived {
+		s.flying = append(s.flying, b == nil)
+	}
+	if reads > 0 {
+		if err := s.batch.Submit(ctx); err != nil {
+			return err
+		}
+	}
+	for done := 0; ; reads-- {
+		for done < len(s.arrived) && (s.arrived[done] != nil || reads == 0) {
+			if b := s.arrived[done]; b != nil {
+				if err := f(done, b, s.flying[done]); err != nil {
+					return err
+				}
+			}
+			done++
+		}
+		if reads == 0 {
+			return nil
+		}
 		c, err := s.batch.Next(ctx)
 		if err != nil {
 			return err
@@ -174,32 +203,11 @@ func (s *searcher) inOrder(ctx context.Context, n, pending int, f func(tag int, 
 		if c.Err != nil {
 			return c.Err
 		}
-		s.arrived[c.Tag] = c
-		for done < n && s.arrived[done].Data != nil {
-			if err := f(done, s.arrived[done].Data); err != nil {
-				return err
-			}
-			done++
-		}
+		s.arrived[c.Tag] = c.Data
 	}
-	for ; done < n; done++ { // after a gap: a tag without a read
-		if d := s.arrived[done].Data; d != nil {
-			if err := f(done, d); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 func (s *searcher) readCount() int {
 	reads, _, _ := s.batch.Counters()
 	return int(reads)
-}
-
-func resize(a []iopath.Completion, n int) []iopath.Completion {
-	if cap(a) < n {
-		return make([]iopath.Completion, n, n+n/2)
-	}
-	return a[:n]
 }

@@ -6,51 +6,97 @@ import (
 	"github.com/spratdb/sprat/rescore"
 )
 
+// refinedEps is the bound, in sigmas, of candidates known from their refine
+// record. Their errors are so small that a wide bound costs next to nothing, and
+// it keeps answers from depending on which tier served a candidate.
+const refinedEps = 3
+
 // rescore replaces the estimates of the candidates that matter by exact
 // distances.
 //
-// The first wave reads, for each candidate whose lower bound is within the k-th
-// best distance, its refine record or, where that is no dearer, its vector
-// record. Later waves read the vector records of what is still within the k-th
-// best and not exact; there is usually one, and none is left when every
-// candidate within the k-th best is exact.
+// The candidates whose lower bound is within the k-th best estimate are known
+// better after the first wave, each from its refine record or, where that is no
+// dearer, its vector record. Later waves read the vector records of what is still
+// within the k-th best and not exact; there is usually one, and none is left when
+// every candidate within the k-th best is exact. Cached records are not read, and
+// do not change which candidates are looked at.
 //
 // Past its deadline a query spends one last wave on the records of the k best.
 func (s *searcher) rescore(ctx context.Context) error {
-	all := func(c *rescore.Candidate) bool { return c.Tier < rescore.Exact }
 	if s.late() {
 		s.cands.Cut(s.k)
-		return s.readWave(ctx, s.afford(s.planner.PlanRecords(s.cands.All(), all)))
+		return s.readWave(ctx, s.afford(s.planner.PlanRecords(s.cands.All(), notExact)))
 	}
 	s.cands.Cut(max(s.k, s.rules.limit))
 	if s.opts.FixedWork {
-		return s.readWave(ctx, s.planner.PlanRecords(s.cands.All(), all))
+		return s.readWave(ctx, s.planner.PlanRecords(s.cands.All(), notExact))
 	}
 	s.cands.Prune(s.rules.eps)
 	limit := s.cands.Settle()
-	reads := s.planner.PlanWave(s.cands.All(), limit, within(limit, s.rules.eps))
-	for len(reads) > 0 {
-		if reads = s.afford(reads); len(reads) == 0 {
-			return nil
-		}
-		if err := s.readWave(ctx, reads); err != nil {
+	estimated := func(c *rescore.Candidate) bool {
+		return c.Tier == rescore.Estimated && c.Lower(s.rules.eps) <= limit
+	}
+	if err := s.fromCache(estimated); err != nil {
+		return err
+	}
+	reads := s.planner.PlanWave(s.cands.All(), limit, estimated)
+	for {
+		if err := s.readWave(ctx, s.afford(reads)); err != nil {
 			return err
 		}
 		if s.late() {
 			s.cands.Cut(s.k)
 		}
-		limit = s.cands.Settle()
-		reads = s.planner.PlanRecords(s.cands.All(), within(limit, s.rules.eps))
+		limit := s.cands.Settle()
+		within := func(c *rescore.Candidate) bool {
+			return c.Tier == rescore.Refined && c.Lower(refinedEps) <= limit
+		}
+		if err := s.fromCache(within); err != nil {
+			return err
+		}
+		if reads = s.planner.PlanRecords(s.cands.All(), within); len(reads) == 0 || s.spent() {
+			return nil
+		}
+	}
+}
+
+func notExact(c *rescore.Candidate) bool { return c.Tier < rescore.Exact }
+
+// fromCache takes in what the cache holds of the picked candidates.
+func (s *searcher) fromCache(pick func(*rescore.Candidate) bool) (err error) {
+	if s.cache == nil {
+		return nil
+	}
+	cands, id := s.cands.All(), s.ix.row.ID
+	for i := range cands {
+		c := &cands[i]
+		if !pick(c) {
+			continue
+		}
+		if b := s.cache.get(cachedRecord, id, c.Slot); b != nil {
+			s.work.CacheHits++
+			err = s.takeRecord(c, b, s.ix.records.Offset(c.Slot))
+		} else if c.Tier == rescore.Estimated && s.ix.refine != nil {
+			if b := s.cache.get(cachedRefine, id, c.Slot); b != nil {
+				s.work.CacheHits++
+				err = s.takeRefine(c, b, s.ix.refine.Offset(c.Slot))
+			}
+		}
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// within picks the candidates that are not exact and whose lower bound is at
-// most limit.
-func within(limit, eps float32) func(*rescore.Candidate) bool {
-	return func(c *rescore.Candidate) bool {
-		return c.Tier < rescore.Exact && c.Lower(eps) <= limit
+// spent says that the query's read budget is used up.
+func (s *searcher) spent() bool {
+	if s.opts.MaxReads == 0 || s.readCount() < s.opts.MaxReads {
+		return false
 	}
+	s.partial = true
+	s.work.Stop = "read budget"
+	return true
 }
 
 // afford keeps the reads that the query's read budget allows.
@@ -69,6 +115,9 @@ func (s *searcher) afford(reads []rescore.Read) []rescore.Read {
 
 // readWave submits the planned reads as one wave and takes in what they bring.
 func (s *searcher) readWave(ctx context.Context, reads []rescore.Read) error {
+	if len(reads) == 0 {
+		return nil
+	}
 	refines := 0
 	for i, r := range reads {
 		f := s.ix.recordsFile
@@ -80,47 +129,54 @@ func (s *searcher) readWave(ctx context.Context, reads []rescore.Read) error {
 	}
 	s.work.RefineReads += refines
 	s.work.RecordReads += len(reads) - refines
-	err := s.inOrder(ctx, len(reads), len(reads), func(i int, data []byte) error {
-		if reads[i].Refine {
-			return s.takeRefined(reads[i], data)
-		}
-		return s.takeRecords(reads[i], data)
-	})
+	s.expect(len(reads))
+	err := s.inOrder(ctx, len(reads), func(i int, data []byte, _ bool) error { return s.take(reads[i], data) })
 	s.say("rescore wave: %d refine and %d record reads; %d refined, %d exact so far\n",
 		refines, len(reads)-refines, s.work.Refined, s.work.Exact)
 	return err
 }
 
-func (s *searcher) takeRefined(r rescore.Read, data []byte) error {
-	l, cands := s.ix.refine, s.cands.All()
+// take takes in the candidates that one read serves.
+func (s *searcher) take(r rescore.Read, data []byte) error {
+	cands, id := s.cands.All(), s.ix.row.ID
 	for i := r.First; i < r.Last; i++ {
 		c := &cands[s.planner.Order(i)]
-		off := l.Offset(c.Slot)
-		est, sigma, err := s.refiner.Estimate(l, data[off-r.Off:], c.Slot, &s.query)
-		if err != nil {
-			return rescore.Located(err, s.ix.path(refineFile), off)
+		stride, kind, take := s.ix.records.Stride, cachedRecord, s.takeRecord
+		if r.Refine {
+			stride, kind, take = s.ix.refine.Stride, cachedRefine, s.takeRefine
 		}
-		c.Dist, c.Sigma, c.Tier = est, sigma, rescore.Refined
-		s.work.Refined++
+		off := stride.Offset(c.Slot)
+		b := data[off-r.Off:][:stride.Bytes]
+		if err := take(c, b, off); err != nil {
+			return err
+		}
+		s.cache.put(kind, id, c.Slot, b)
 	}
 	return nil
 }
 
-func (s *searcher) takeRecords(r rescore.Read, data []byte) error {
-	l, cands := &s.ix.records, s.cands.All()
-	for i := r.First; i < r.Last; i++ {
-		c := &cands[s.planner.Order(i)]
-		off := l.Offset(c.Slot)
-		rec, err := l.Decode(data[off-r.Off:], c.Slot)
-		if err != nil {
-			return rescore.Located(err, s.ix.path(recordsFile), off)
-		}
-		rec.Vector(s.vector)
-		d := s.target.Distance(s.vector)
-		c.Dist, c.Sigma, c.Tier = s.engineDistance(d), 0, rescore.Exact
-		s.rows = append(s.rows, row{distance: d, order: s.target.Metric.Order(d), slot: c.Slot, record: rec})
-		s.work.Exact++
+// takeRefine takes in the refine record of a candidate, which lies at off.
+func (s *searcher) takeRefine(c *rescore.Candidate, b []byte, off int64) error {
+	est, sigma, err := s.refiner.Estimate(s.ix.refine, b, c.Slot, &s.query)
+	if err != nil {
+		return rescore.Located(err, s.ix.path(refineFile), off)
 	}
+	c.Dist, c.Sigma, c.Tier = est, sigma, rescore.Refined
+	s.work.Refined++
+	return nil
+}
+
+// takeRecord takes in the vector record of a candidate, which lies at off.
+func (s *searcher) takeRecord(c *rescore.Candidate, b []byte, off int64) error {
+	rec, err := s.ix.records.Decode(b, c.Slot)
+	if err != nil {
+		return rescore.Located(err, s.ix.path(recordsFile), off)
+	}
+	rec.Vector(s.vector)
+	d := s.target.Distance(s.vector)
+	c.Dist, c.Sigma, c.Tier = s.engineDistance(d), 0, rescore.Exact
+	s.rows = append(s.rows, row{distance: d, order: s.target.Metric.Order(d), slot: c.Slot, record: rec})
+	s.work.Exact++
 	return nil
 }
 

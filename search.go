@@ -60,6 +60,7 @@ func (ix *Index) checkQuery(q []float32, k int, o *QueryOptions) error {
 // per candidate once it is warm.
 type searcher struct {
 	ix     *Index
+	cache  *cache // of the store; nil reads everything from the volume
 	rules  rules
 	forced *rules // of a calibration; nil in every query of a user
 	k      int
@@ -79,7 +80,8 @@ type searcher struct {
 	planner rescore.Planner
 	refiner rescore.Refiner
 	batch   *iopath.Batch
-	arrived []iopath.Completion // of the wave, by tag
+	arrived [][]byte // blocks of the wave, by tag
+	flying  []bool   // tags whose block was not cached
 	vector  []float32
 	rows    []row // what was read of exact candidates
 
@@ -100,13 +102,16 @@ type row struct {
 func newSearcher(ix *Index) *searcher {
 	d := ix.space.d()
 	return &searcher{
-		ix: ix, inner: ix.space.inner(), rotate: make([]float32, d), vector: make([]float32, ix.row.Dimension),
+		ix: ix, cache: ix.store.cache, inner: ix.space.inner(), rotate: make([]float32, d), vector: make([]float32, ix.row.Dimension),
 		planner: rescore.Planner{Records: ix.records, Refine: ix.refine, Balance: rescore.DefaultBalance},
 	}
 }
 
 func (s *searcher) run(ctx context.Context, q []float32, k int, opts *QueryOptions) (*Result, error) {
 	start := time.Now()
+	if err := ctx.Err(); err != nil {
+		return nil, err // even when the cache holds all that is needed
+	}
 	s.begin(q, k, opts)
 	defer s.end()
 	if err := s.search(ctx); err != nil {

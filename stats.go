@@ -107,7 +107,7 @@ func (s *Store) Stats() (StoreStats, error) {
 	st := StoreStats{
 		Directory: s.dir, MemoryLimit: s.opts.MemoryLimit, IO: s.engine.Info(), Volume: s.engine.Stats(),
 		CatalogDisk: s.catalog.Size(),
-		Memory:      map[string]int64{"catalog": s.catalog.MemoryBytes()},
+		Memory:      map[string]int64{"catalog": s.catalog.MemoryBytes(), "cache": s.cache.memoryBytes()},
 	}
 	for _, full := range names {
 		ix, err := s.opened(full)

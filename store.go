@@ -40,6 +40,7 @@ type Store struct {
 	lock    *os.File
 	catalog *catalog.Catalog
 	engine  *iopath.Engine
+	cache   *cache // nil when there is none
 
 	life   sync.RWMutex
 	closed bool // under life
@@ -98,7 +99,10 @@ func (s *Store) open() (err error) {
 	}); err != nil {
 		return err
 	}
-	return s.openIndexes()
+	if err := s.openIndexes(); err != nil {
+		return err
+	}
+	return s.openCache()
 }
 
 // claim creates or checks the marker file and takes its lock, so that a
@@ -199,6 +203,7 @@ func (s *Store) Close() error {
 
 func (s *Store) release() error {
 	s.end()
+	s.cache.close()
 	var errs []error
 	if s.engine != nil {
 		errs = append(errs, s.engine.Close())

@@ -69,7 +69,7 @@ func (c ANNConfig) withDefaults() ANNConfig {
 	if c.Progress == nil {
 		c.Progress = func(string, string, int64, int64) {}
 	}
-	c.Store.CacheBytes = 0
+	c.Store.CacheBytes = -1
 	return c
 }
 

@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	// groupRows is the mean number of rows of a new group.
-	groupRows = 96
-	// groupSample is the number of rows a group of which groups are trained.
-	groupSample = 16
 	// groupSeed makes the groups of equal sets equal.
 	groupSeed = 0x67726f757073
 )
 
+var (
+	groupRows   = 96
+	groupSample = 16
+)
 // scanRows returns how many rows of a grouped set of total rows Nearest looks at
 // for the n nearest.
 func scanRows(total, n int) int {

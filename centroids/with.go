@@ -10,7 +10,7 @@ const (
 	// below exactRows, so that a set does not go back and forth.
 	flatBelow = exactRows / 2
 	// groupLimit is the size above which a group is cut into groups of groupRows.
-	groupLimit = 4 * groupRows
+	groupLimit = 4 * 96
 )
 
 // With returns a set without the ids of remove and with the centroids of add

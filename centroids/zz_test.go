@@ -44,7 +44,7 @@ func TestZZ(t *testing.T) {
 		var n, k, bits int
 		fmt.Sscanf(strings.ReplaceAll(c, ",", " "), "%s %d %d %d", &set, &n, &k, &bits)
 		x, n, d := zzfbin("/work/data/"+set+"/base.fbin", n)
-		q, nq, _ := zzfbin("/work/data/"+set+"/query.fbin", 120)
+		q, nq, _ := zzfbin("/work/data/"+set+"/query.fbin", 200)
 		rot, _ := rq.NewRotation(d, 1)
 		D := rot.D()
 		prep := func(x []float32) []float32 {
@@ -68,7 +68,13 @@ func TestZZ(t *testing.T) {
 		cents := X
 		st := time.Now()
 		if k > 0 {
-			cents, _ = Train(context.Background(), X, TrainConfig{Dim: D, K: k})
+			cf := fmt.Sprintf("/tmp/cents_%s_%d_%d", set, n, k)
+			if raw, err := os.ReadFile(cf); err == nil {
+				cents = unsafe.Slice((*float32)(unsafe.Pointer(&raw[0])), len(raw)/4)
+			} else {
+				cents, _ = Train(context.Background(), X, TrainConfig{Dim: D, K: k})
+				os.WriteFile(cf, unsafe.Slice((*byte)(unsafe.Pointer(&cents[0])), len(cents)*4), 0o644)
+			}
 		}
 		t1 := time.Since(st)
 		b, _ := NewBuilder(D, bits)
@@ -77,6 +83,8 @@ func TestZZ(t *testing.T) {
 		}
 		flat := b.flat()
 		st = time.Now()
+		fmt.Sscan(os.Getenv("GR"), &groupRows)
+		fmt.Sscan(os.Getenv("GS"), &groupSample)
 		gs, err := group(flat)
 		if err != nil {
 			t.Fatal(err)
@@ -89,8 +97,8 @@ func TestZZ(t *testing.T) {
 		fmt.Println(" max group", mx)
 		var ws Workspace
 		// mix of queries and base rows
-		for _, src := range []string{"query", "base"} {
-			for _, want := range []int{1, 32, 256, 1024} {
+		for _, src := range []string{"base"} {
+			for _, want := range []int{1,32, 256} {
 				line := fmt.Sprintf("  %s n=%d:", src, want)
 				for _, scan := range []int{2000, 4000, 6000, 8000, 10000, 15000, 20000, 30000} {
 					hit, tot := 0, 0

@@ -1,8 +1,10 @@
 package iopath
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"syscall"
 	"testing"
@@ -39,6 +41,8 @@ type script struct {
 	named   []string      // how each read named its file: "fixed" or "fd"
 	closed  int           // rings closed
 	unwatch int           // that many watches end with their first event
+	stalled func()        // not nil: the device completes nothing, and this is called for each wait
+	blind   bool          // somebody waited for events that could not come
 }
 
 // open is an openRing.
@@ -65,6 +69,13 @@ func (r *fakeRing) enter(timeout time.Duration) error {
 	if err := r.next(); err != nil {
 		return err
 	}
+	if stalled := r.stalled(); stalled != nil {
+		if timeout == noWait {
+			return nil
+		}
+		stalled()
+		return unix.ETIME
+	}
 	for _, q := range r.queued {
 		n := r.result()
 		if n == 0 {
@@ -73,8 +84,14 @@ func (r *fakeRing) enter(timeout time.Duration) error {
 		r.done = append(r.done, event{token: q.token, res: int32(n)})
 	}
 	r.queued = r.queued[:0]
-	if timeout == noWait || len(r.done) > 0 || r.watch < 0 {
+	if timeout == noWait || len(r.done) > 0 {
 		return nil
+	}
+	if r.watch < 0 {
+		r.script.mu.Lock()
+		defer r.script.mu.Unlock()
+		r.script.blind = true
+		return unix.EINTR
 	}
 	fds := []unix.PollFd{{Fd: int32(r.watch), Events: unix.POLLIN}}
 	if _, err := unix.Poll(fds, -1); err != nil {
@@ -91,6 +108,16 @@ func (r *fakeRing) enter(timeout time.Duration) error {
 	}
 	r.done = append(r.done, event{token: r.token, more: more})
 	return nil
+}
+
+// stalled is what to call when the device completes nothing.
+func (r *fakeRing) stalled() func() {
+	r.script.mu.Lock()
+	defer r.script.mu.Unlock()
+	if len(r.queued) == 0 {
+		return nil
+	}
+	return r.script.stalled
 }
 
 // next is the scripted result of a call that has reads to submit.
@@ -165,6 +192,9 @@ func scripted(t *testing.T, s *script) *Engine {
 	t.Cleanup(func() {
 		if err := e.Close(); err != nil && !errors.Is(err, ErrClosed) {
 			t.Errorf("Close: %v", err)
+		}
+		if s.blind {
+			t.Error("a ring waited for events that could not come")
 		}
 		if s.closed != 2 {
 			t.Errorf("%d rings closed, want the owner's and the lane's", s.closed)
@@ -241,6 +271,50 @@ func TestRingBreaks(t *testing.T) {
 			}
 			if s := e.Stats(); s.BufferInUse == 0 {
 				t.Error("buffers that the kernel may yet write to went back to the pool")
+			}
+		})
+	}
+}
+
+// TestLaneGivesUp ends the context of a caller who waits in the kernel for a
+// device that stalls.
+func TestLaneGivesUp(t *testing.T) {
+	for name, deadline := range map[string]bool{"cancelled": false, "deadline": true} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			want := context.Canceled
+			s := &script{stalled: cancel}
+			if deadline {
+				ctx, cancel = context.WithTimeout(t.Context(), time.Millisecond)
+				want = context.DeadlineExceeded
+				s.stalled = func() {}
+			}
+			defer cancel()
+			e := scripted(t, s)
+			f, data := openContent(t, e, 300_001)
+			b := e.NewBatch()
+			b.Read(f, 0, 1000, 0)
+			if err := b.Submit(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := b.Next(ctx); !errors.Is(err, want) {
+				t.Fatalf("Next: %v, want %v", err, want)
+			}
+			if st := e.Stats(); st.InFlight != 1 || st.LaneWaves != 1 {
+				t.Errorf("%+v", st)
+			}
+			s.mu.Lock()
+			s.stalled = nil
+			s.mu.Unlock()
+			b.Release()
+			// Nobody waits for the read, and yet it comes home.
+			for e.Stats().BufferInUse > 0 {
+				runtime.Gosched()
+			}
+			for e.Stats().LaneWaves == 1 {
+				again := e.NewBatch()
+				readAll(t, again, f, data, row(3))
+				again.Release()
 			}
 		})
 	}

@@ -80,6 +80,7 @@ func (d *Directory) Limit() uint32 { return uint32(len(d.extents)) }
 // MemoryBytes is the memory the directory holds.
 func (d *Directory) MemoryBytes() int64 { return int64(cap(d.extents)) * ExtentValueBytes }
 
+// String is the extent as a half-open byte range, for messages.
 func (e Extent) String() string {
 	return fmt.Sprintf("[%d,+%d)", e.Offset(), e.Bytes)
 }

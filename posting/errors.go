@@ -16,6 +16,7 @@ type CorruptError struct {
 	Reason string
 }
 
+// Error names the file, the offset and the reason.
 func (e *CorruptError) Error() string {
 	return fmt.Sprintf("%s at offset %d: %v: %s", e.Path, e.Offset, ErrCorrupt, e.Reason)
 }

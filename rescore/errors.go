@@ -17,6 +17,7 @@ type CorruptError struct {
 	Reason string
 }
 
+// Error names the file, the offset, the slot and the reason.
 func (e *CorruptError) Error() string {
 	return fmt.Sprintf("%s at offset %d (slot %d): %v: %s", e.Path, e.Offset, e.Slot, ErrCorrupt, e.Reason)
 }

@@ -30,6 +30,7 @@ func ParseMetric(s string) (Metric, error) {
 	return 0, fmt.Errorf("metric %q: want cosine, euclidean or dot", s)
 }
 
+// String is the metric's name, as ParseMetric reads it.
 func (m Metric) String() string {
 	switch m {
 	case Cosine:

@@ -58,6 +58,7 @@ func (c *cli) demoCommand() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: c.action(func(ctx context.Context) error { return c.demo(ctx, &f) }),
 	}
+	f.store.cache = cacheFlag{set: true} // the figures are of a cold store unless --cache says otherwise
 	f.store.add(cmd)
 	// The report says which I/O engine is in use and why; a warning would say it twice.
 	f.store.logLevel.value = "error"

@@ -50,29 +50,6 @@ func (f *dialFlags) options(store *storeFlags) sprat.QueryOptions {
 func (f *dialFlags) timeout() time.Duration { return time.Duration(f.deadline) }
 
 // inForce are the dials that a query with these flags is run with.
-func (f *dialFlags) inForce(ix *sprat.Index) sprat.Dials {
-	st := ix.Stats()
-	d := st.Dials
-	if f.target > 0 {
-		d = presetFor(&st, float64(f.target))
-	}
-	if f.probe > 0 {
-		d.SearchProbe = int(f.probe)
-	}
-	if f.limit > 0 {
-		d.RescoreLimit = int(f.limit)
-	}
-	d.RescoreLimit = max(d.RescoreLimit, int(f.k))
-	return d
-}
-
-// presetFor are the dials that an index chooses for a recall target: those of
-// the next preset, and beyond the last one everything.
-func presetFor(st *sprat.IndexStats, target float64) sprat.Dials {
-	for _, preset := range st.Presets {
-		if preset.Recall >= target {
-			return sprat.Dials{SearchProbe: preset.SearchProbe, RescoreLimit: preset.RescoreLimit}
-		}
-	}
-	return sprat.Dials{SearchProbe: st.Postings, RescoreLimit: int(st.Vectors)}
+func (f *dialFlags) inForce(ix *sprat.Index, store *storeFlags) sprat.Dials {
+	return ix.DialsFor(int(f.k), f.options(store))
 }

@@ -77,6 +77,14 @@ type cacheFlag struct {
 
 func (f *cacheFlag) Type() string { return "size" }
 
+// option is the flag as sprat.Options has it: 0 is auto, negative none.
+func (f *cacheFlag) option() int64 {
+	if f.set && f.bytes == 0 {
+		return -1
+	}
+	return f.bytes
+}
+
 func (f *cacheFlag) String() string {
 	if !f.set {
 		return "auto"

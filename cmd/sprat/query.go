@@ -149,7 +149,7 @@ func (f *queryFlags) result(store *sprat.Store, ix *sprat.Index, w *bench.Worklo
 	if err != nil {
 		return nil, "", err
 	}
-	dials := f.dials.inForce(ix)
+	dials := f.dials.inForce(ix, &f.store)
 	r := &queryResult{
 		Index: ix.Name(), Vectors: ix.Len(), Dimension: ix.Dimension(), Metric: ix.Metric().String(),
 		WorkloadReport: *w, SearchProbe: dials.SearchProbe, RescoreLimit: dials.RescoreLimit,

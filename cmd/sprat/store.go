@@ -52,7 +52,7 @@ func (f *storeFlags) options(stderr io.Writer) sprat.Options {
 		level = slog.LevelWarn
 	}
 	return sprat.Options{
-		MemoryLimit: int64(f.memory), IOEngine: f.engine.value, Direct: f.direct.value, CacheBytes: f.cache.bytes,
+		MemoryLimit: int64(f.memory), IOEngine: f.engine.value, Direct: f.direct.value, CacheBytes: f.cache.option(),
 		Logger: slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level})),
 	}
 }

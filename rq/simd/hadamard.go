@@ -1,10 +1,12 @@
 package simd
 
+import "fmt"
+
 // Hadamard replaces x by its Walsh-Hadamard transform in natural order, without
 // scaling: applying it twice multiplies by len(x), which is a power of two.
 func Hadamard(x []float32) {
 	if len(x)&(len(x)-1) != 0 {
-		panic("simd: Hadamard needs a power of two")
+		panic(fmt.Errorf("simd: Hadamard of %d elements, want a power of two", len(x)))
 	}
 	hadamard(x)
 }

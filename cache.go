@@ -1,0 +1,94 @@
+package sprat
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/dgraph-io/ristretto/v2"
+)
+
+// cacheKind says what a cached block is.
+type cacheKind uint64
+
+const (
+	cachedPosting cacheKind = iota
+	cachedRefine
+	cachedRecord
+)
+
+// cache keeps postings, refine records and vector records that queries have
+// read, admitted and evicted by how often they are used (TinyLFU) with their cost
+// in bytes. Blocks are copies on the Go heap and never change, so one that is
+// evicted while a query uses it lives until that query is done. A nil cache holds
+// nothing. It is safe for concurrent use.
+type cache struct {
+	blocks *ristretto.Cache[uint64, []byte]
+}
+
+// cacheShare of the memory that is not spoken for is given to the cache by
+// default; the rest is for the garbage that Go has not collected yet.
+const cacheShare = 0.6
+
+// minCacheBytes is the least that a cache is made for.
+const minCacheBytes = 1 << 20
+
+// openCache makes the store's cache: CacheBytes, or a share of what the limit
+// leaves.
+func (s *Store) openCache() (err error) {
+	size := s.opts.CacheBytes
+	if size == 0 {
+		size = int64(cacheShare * float64(s.opts.MemoryLimit-baseMemory-s.memoryHeld()))
+	}
+	if free := s.opts.MemoryLimit - baseMemory - s.memoryHeld(); size > free {
+		return &MemoryLimitError{What: "the cache asked for", Limit: s.opts.MemoryLimit,
+			Needed: s.opts.MemoryLimit - free + size}
+	}
+	if size < minCacheBytes {
+		return nil
+	}
+	const meanBlock = 4 << 10
+	blocks, err := ristretto.NewCache(&ristretto.Config[uint64, []byte]{
+		NumCounters: min(max(10*size/meanBlock, 10_000), 100_000_000), MaxCost: size, BufferItems: 64,
+		IgnoreInternalCost: false,
+	})
+	if err != nil {
+		return fmt.Errorf("cache: %w", err)
+	}
+	s.cache = &cache{blocks: blocks}
+	return nil
+}
+
+func cacheKey(kind cacheKind, index, id uint32) uint64 {
+	return uint64(kind)<<62 | uint64(index)<<32 | uint64(id)
+}
+
+// get returns a block, nil when it is not cached. The caller must not write to
+// it.
+func (c *cache) get(kind cacheKind, index, id uint32) []byte {
+	if c == nil {
+		return nil
+	}
+	b, _ := c.blocks.Get(cacheKey(kind, index, id))
+	return b
+}
+
+// put offers a copy of a block.
+func (c *cache) put(kind cacheKind, index, id uint32, block []byte) {
+	if c != nil {
+		c.blocks.Set(cacheKey(kind, index, id), bytes.Clone(block), int64(len(block)))
+	}
+}
+
+// memoryBytes is what the cache holds now.
+func (c *cache) memoryBytes() int64 {
+	if c == nil {
+		return 0
+	}
+	return c.blocks.MaxCost() - c.blocks.RemainingCost()
+}
+
+func (c *cache) close() {
+	if c != nil {
+		c.blocks.Close()
+	}
+}
