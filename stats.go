@@ -29,12 +29,13 @@ type IndexStats struct {
 	Presets []Preset `json:"presets,omitempty"`
 }
 
-// DiskStats are the sizes of an index's files in bytes.
+// DiskStats are the bytes that an index takes on the volume.
 type DiskStats struct {
 	Postings  int64 `json:"postings"`
 	Refine    int64 `json:"refine"`
 	Records   int64 `json:"records"`
 	Centroids int64 `json:"centroids"`
+	Catalog   int64 `json:"catalog"` // keys, slots and directory, estimated
 	Total     int64 `json:"total"`
 }
 
@@ -76,7 +77,10 @@ func (ix *Index) diskStats() DiskStats {
 		return fi.Size()
 	}
 	d := DiskStats{Postings: size(postingsFile), Refine: size(refineFile), Records: size(recordsFile), Centroids: size(centroidsFile)}
-	d.Total = d.Postings + d.Refine + d.Records + d.Centroids
+	if n, err := ix.store.catalog.DiskBytes(ix.row.ID); err == nil {
+		d.Catalog = n // an estimate; a catalog that cannot give one fails elsewhere
+	}
+	d.Total = d.Postings + d.Refine + d.Records + d.Centroids + d.Catalog
 	return d
 }
 

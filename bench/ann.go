@@ -123,10 +123,12 @@ type Opening struct {
 	Cold bool `json:"cold"`
 }
 
-// ANNPoint is one measured setting of the dials.
+// ANNPoint is one measured setting of the dials: RecallTarget is 0 in a sweep of
+// search probes, and elsewhere what chose the caps.
 type ANNPoint struct {
-	SearchProbe  int     `json:"search_probe,omitempty"`
-	RecallTarget float64 `json:"recall_target,omitempty"`
+	RecallTarget float64 `json:"recall_target"`
+	SearchProbe  int     `json:"search_probe"`
+	RescoreLimit int     `json:"rescore_limit"`
 	WorkloadReport
 }
 
@@ -271,23 +273,28 @@ func (r *annRun) reopen(ctx context.Context) (err error) {
 }
 
 // measure asks all queries once with these options.
-func (r *annRun) measure(ctx context.Context, step string, opts sprat.QueryOptions) (*WorkloadReport, error) {
+func (r *annRun) measure(ctx context.Context, step string, opts sprat.QueryOptions) (p ANNPoint, err error) {
 	opts.FixedWork = r.cfg.FixedWork
-	return Workload{
+	w, err := Workload{
 		Queries: r.set.Queries, K: r.cfg.K, Options: opts, Score: r.score,
 		Progress: func(done, total int64) { r.cfg.Progress(r.set.Name, step, done, total) },
 	}.Run(ctx, r.index)
+	if err != nil {
+		return p, err
+	}
+	dials := r.index.DialsFor(r.cfg.K, opts)
+	return ANNPoint{dials.RecallTarget, dials.SearchProbe, dials.RescoreLimit, *w}, nil
 }
 
 // sweep raises the search probe until it has passed the number of postings or
 // the end of the list.
 func (r *annRun) sweep(ctx context.Context) error {
 	for _, probe := range r.cfg.Probes {
-		w, err := r.measure(ctx, fmt.Sprintf("search probe %d", probe), sprat.QueryOptions{SearchProbe: probe})
+		p, err := r.measure(ctx, fmt.Sprintf("search probe %d", probe), sprat.QueryOptions{SearchProbe: probe})
 		if err != nil {
 			return err
 		}
-		r.result.Sweep = append(r.result.Sweep, ANNPoint{SearchProbe: probe, WorkloadReport: *w})
+		r.result.Sweep = append(r.result.Sweep, p)
 		if int64(probe) >= r.result.Build.Postings {
 			break
 		}
@@ -298,11 +305,11 @@ func (r *annRun) sweep(ctx context.Context) error {
 // targets asks for recalls and lets the index choose its dials.
 func (r *annRun) targets(ctx context.Context) error {
 	for _, recall := range r.cfg.Targets {
-		w, err := r.measure(ctx, fmt.Sprintf("recall target %g", recall), sprat.QueryOptions{RecallTarget: recall})
+		p, err := r.measure(ctx, fmt.Sprintf("recall target %g", recall), sprat.QueryOptions{RecallTarget: recall})
 		if err != nil {
 			return err
 		}
-		r.result.Targets = append(r.result.Targets, ANNPoint{RecallTarget: recall, WorkloadReport: *w})
+		r.result.Targets = append(r.result.Targets, p)
 	}
 	return nil
 }
@@ -331,12 +338,12 @@ func (r *annRun) repeat(ctx context.Context) error {
 	sum := 0.0
 	for i := range r.cfg.Repeats {
 		step := fmt.Sprintf("repeat %d of %d", i+1, r.cfg.Repeats)
-		w, err := r.measure(ctx, step, sprat.QueryOptions{SearchProbe: point.SearchProbe})
+		p, err := r.measure(ctx, step, sprat.QueryOptions{SearchProbe: point.SearchProbe})
 		if err != nil {
 			return err
 		}
-		rep.QPS = append(rep.QPS, w.QPS)
-		sum += w.QPS
+		rep.QPS = append(rep.QPS, p.QPS)
+		sum += p.QPS
 	}
 	if sum > 0 {
 		rep.Spread = (slices.Max(rep.QPS) - slices.Min(rep.QPS)) / (sum / float64(len(rep.QPS)))

@@ -34,7 +34,8 @@ func newBuilder(coder rq.CentroidCoder) *Builder {
 
 // Add encodes the rotated vector v (len D) as the centroid id. What the set then
 // holds, and calls the centroid, is the decoded code. A wrong length is ErrShape,
-// a NaN or Inf is ErrNotFinite; nothing is added then.
+// a NaN, Inf or component near the largest float32 is ErrNotFinite; nothing is added
+// then.
 func (b *Builder) Add(id uint32, v []float32) error {
 	if len(v) != b.coder.D() {
 		return fmt.Errorf("centroid %d of %d dimensions, want %d: %w", id, len(v), b.coder.D(), ErrShape)
@@ -43,30 +44,32 @@ func (b *Builder) Add(id uint32, v []float32) error {
 		return fmt.Errorf("centroid %d: %w", id, ErrNotFinite)
 	}
 	scale, normSq := b.coder.EncodeParts(b.code, v)
+	if !validFactors(b.coder, scale, normSq) {
+		return fmt.Errorf("centroid %d: %w", id, ErrNotFinite)
+	}
 	b.push(id, b.code, scale, normSq)
 	return nil
 }
 
 // AddCode adds a centroid in the parts that Set.Code gave, which are copied. A
 // code of the wrong length is ErrShape; a scale or norm that no code can have
-// (negative, NaN, Inf) is ErrCorrupt; nothing is added then.
+// (negative, NaN, too large) is ErrCorrupt; nothing is added then.
 func (b *Builder) AddCode(id uint32, code []byte, scale, normSq float32) error {
 	if len(code) != b.coder.CodeSize() {
 		return fmt.Errorf("centroid %d: code of %d bytes, want %d: %w", id, len(code), b.coder.CodeSize(), ErrShape)
 	}
-	if err := checkFactors(scale, normSq); err != nil {
-		return fmt.Errorf("centroid %d: %w", id, err)
+	if !validFactors(b.coder, scale, normSq) {
+		return fmt.Errorf("centroid %d: scale %v, squared norm %v: %w", id, scale, normSq, ErrCorrupt)
 	}
 	b.push(id, code, scale, normSq)
 	return nil
 }
 
-// checkFactors tells whether a code can have this scale and squared norm.
-func checkFactors(scale, normSq float32) error {
-	if !(scale >= 0 && scale <= math.MaxFloat32 && normSq >= 0 && normSq <= math.MaxFloat32) {
-		return fmt.Errorf("scale %v, squared norm %v: %w", scale, normSq, ErrCorrupt)
-	}
-	return nil
+// validFactors tells whether a code can have this scale and squared norm, and
+// decodes to finite numbers.
+func validFactors(coder rq.CentroidCoder, scale, normSq float32) bool {
+	largest := float64(scale) * (math.Pow(2, float64(coder.Bits())) - 1) / 2
+	return scale >= 0 && largest <= math.MaxFloat32 && normSq >= 0 && normSq <= math.MaxFloat32
 }
 
 func (b *Builder) push(id uint32, code []byte, scale, normSq float32) {

@@ -245,8 +245,8 @@ func flatSizes(n int) []uint32 {
 // check tells whether all factors are ones that a code can have.
 func (b *block) check(coder rq.CentroidCoder) error {
 	for i := range b.scale {
-		if err := checkFactors(b.scale[i], b.normSq[i]); err != nil {
-			return fmt.Errorf("row %d: %w", i, err)
+		if !validFactors(coder, b.scale[i], b.normSq[i]) {
+			return fmt.Errorf("%w: row %d has scale %v, squared norm %v", ErrCorrupt, i, b.scale[i], b.normSq[i])
 		}
 	}
 	return nil

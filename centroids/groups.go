@@ -9,18 +9,26 @@ import (
 )
 
 const (
+	// groupRows is the mean number of rows of a new group. Small groups are worth
+	// their centres: for 0.99 of the 256 nearest of 100,000 centroids of sift128,
+	// groups of 96 need 12,000 rows scanned, groups of 32 only 8,000.
+	groupRows = 32
+	// groupLimit is the size above which With cuts a group.
+	groupLimit = 4 * groupRows
+	// groupSample is the number of rows a group of which groups are trained, as
+	// long as that is no more than groupSampleFloats in all.
+	groupSample       = 32
+	groupSampleFloats = 16 << 20
 	// groupSeed makes the groups of equal sets equal.
 	groupSeed = 0x67726f757073
 )
 
-var (
-	groupRows   = 96
-	groupSample = 16
-)
 // scanRows returns how many rows of a grouped set of total rows Nearest looks at
-// for the n nearest.
+// for the n nearest. Measured need for 0.99 at 30,000 to 100,000 centroids of
+// sift128, glove100 and clustered768: 5,000 rows for n = 32, 8,000 for n = 256,
+// hardly more with more rows.
 func scanRows(total, n int) int {
-	return max(total/10, 16*n)
+	return 6000 + 16*n + total/25
 }
 
 // grouper puts a grouped set together.
@@ -63,9 +71,9 @@ func group(s *Set) (*Set, error) {
 		return nil, err
 	}
 	home := make([]int32, s.Len())
-	crew := crew{context.Background(), runtime.GOMAXPROCS(0)}
-	searchers := make([]searcher, crew.workers)
-	err = crew.each(len(s.blocks), func(worker, at int) {
+	all := crew{context.Background(), runtime.GOMAXPROCS(0)}
+	searchers := make([]searcher, all.workers)
+	err = all.each(len(s.blocks), func(worker, at int) {
 		find := &searchers[worker]
 		find.v = resize(find.v, s.Dim())
 		for row := s.start[at]; row < s.start[at+1]; row++ {
@@ -110,7 +118,7 @@ func (s *Set) scatter(home []int32, n int) []*block {
 // trainSupers returns a flat set of at most k centres of the rows of s, ids being
 // rows.
 func trainSupers(s *Set, k int) (*Set, error) {
-	m := min(s.Len(), k*groupSample)
+	m := min(s.Len(), k*groupSample, max(k, groupSampleFloats/s.Dim()))
 	rng := rand.New(rand.NewPCG(groupSeed, 0))
 	sample := make([]float32, m*s.Dim())
 	for i := range m {

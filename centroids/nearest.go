@@ -41,7 +41,7 @@ func (s *Set) Nearest(dst []Neighbor, q *rq.Query, n int, ws *Workspace) []Neigh
 		return dst
 	}
 	if scan := scanRows(s.Len(), n); s.supers != nil && scan < s.Len() {
-		mean := max(1, s.Len()/len(s.blocks))
+		mean := s.Len() / len(s.blocks)
 		ws.groups = s.supers.Nearest(ws.groups, q, 1+2*scan/mean, ws)
 		if s.scanGroups(q, n, scan, ws) {
 			return ws.sel.appendSorted(dst)

@@ -18,8 +18,9 @@ const blockRows = 1024
 // Rows number the centroids 0..Len()-1 within one Set only; ids are what lasts. A
 // row outside of that range panics like an index of a slice.
 //
-// A row takes CodeSize + 12 bytes (D+12 at 8 bits, D/2+12 at 4 bits), and a
-// grouped set about (D+20)/96 more for its groups.
+// A row takes 12 bytes and its code: D+12 at 8 bits, D/2+12 at 4 bits. A block of
+// 1,024 rows adds 108 bytes. In a grouped set that is a group of about 32 rows,
+// and its centre takes D+12 more: together about D/32 + 4 a row.
 type Set struct {
 	coder  rq.CentroidCoder
 	blocks []*block

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 
+	"github.com/spratdb/sprat/rq"
 	"github.com/spratdb/sprat/rq/simd"
 )
 
@@ -30,7 +31,7 @@ const (
 
 // TrainConfig says what Train makes of a sample.
 type TrainConfig struct {
-	// Dim is D, the length of one vector. Required.
+	// Dim is D, the length of one vector: a multiple of 8. Required.
 	Dim int
 	// K is the number of centroids wanted. 0 means ceil(vectors / Target).
 	K int
@@ -52,7 +53,8 @@ type TrainConfig struct {
 // k is at most K, and less where the sample has fewer distinct vectors; no two
 // centroids are equal. An empty sample gives none. Vectors with a NaN or
 // longer than 2^60 are left out; when that leaves nothing of a sample the error is
-// ErrNotFinite. A bad configuration is ErrShape, an ended ctx its error.
+// ErrNotFinite. A bad configuration is
+// ErrShape, a bad dimension rq.ErrDimension, an ended ctx its error.
 //
 // How: balanced hierarchical k-means gives every branch leaves in proportion to
 // its vectors. Then flat Lloyd passes over all cells follow, in which a vector
@@ -60,7 +62,10 @@ type TrainConfig struct {
 // than twice the mean count are split and those below a quarter dissolved. Of a
 // sample larger than 128 K an even, seeded share of 128 K vectors is used.
 func Train(ctx context.Context, sample []float32, cfg TrainConfig) ([]float32, error) {
-	if cfg.Dim < 1 || len(sample)%cfg.Dim != 0 || cfg.K < 0 || (cfg.K == 0 && cfg.Target < 1) {
+	if _, err := rq.NewCentroidCoder(cfg.Dim, 8); err != nil {
+		return nil, fmt.Errorf("train: %w", err)
+	}
+	if len(sample)%cfg.Dim != 0 || cfg.K < 0 || (cfg.K == 0 && cfg.Target < 1) {
 		return nil, fmt.Errorf("train: %d floats, dim %d, k %d, target %d: %w",
 			len(sample), cfg.Dim, cfg.K, cfg.Target, ErrShape)
 	}

@@ -5,13 +5,9 @@ import (
 	"slices"
 )
 
-const (
-	// flatBelow is the size under which a grouped set becomes flat again; well
-	// below exactRows, so that a set does not go back and forth.
-	flatBelow = exactRows / 2
-	// groupLimit is the size above which a group is cut into groups of groupRows.
-	groupLimit = 4 * 96
-)
+// flatBelow is the size under which a grouped set becomes flat again; well below
+// exactRows, so that a set does not go back and forth.
+const flatBelow = exactRows / 2
 
 // With returns a set without the ids of remove and with the centroids of add
 // (which may be nil and stays as it is). An id may be removed and added again. The
@@ -21,7 +17,7 @@ const (
 // In a flat set (up to 20,000 rows) an added centroid takes the row of a removed
 // one, or a new last row; a row left free is filled with the last row. In a
 // grouped set an added centroid joins the group of its nearest centre; a group of
-// more than 384 rows is cut into groups of about 96 with centres of their own, one
+// more than 128 rows is cut into groups of about 32 with centres of their own, one
 // without rows is dropped, and all other centres stay where they are. A set
 // becomes grouped above 20,000 rows and flat again below 10,000, by a full copy.
 //

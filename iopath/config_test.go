@@ -74,6 +74,9 @@ func TestInfoAndLog(t *testing.T) {
 		if info.Direct != (info.OffsetAlign > 1) || info.Direct != (info.MemAlign > 1) {
 			t.Errorf("%+v", info)
 		}
+		if (info.Ring != "") != (info.Engine == IOUring) {
+			t.Errorf("ring %q on %s", info.Ring, info.Engine)
+		}
 		if cfg.Direct == DirectOff && info.Direct {
 			t.Error("direct although switched off")
 		}

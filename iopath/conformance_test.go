@@ -353,7 +353,13 @@ func TestNoAllocationPerRead(t *testing.T) {
 			for range 20 {
 				wave() // pools fill
 			}
-			if n := testing.AllocsPerRun(50, wave); n >= 1 {
+			// While reads block, the runtime now and then makes a thread, which
+			// counts as a few allocations.
+			bound := 1.0
+			if e.Info().Engine != IOUring {
+				bound = 8
+			}
+			if n := testing.AllocsPerRun(50, wave); n >= bound {
 				t.Errorf("%s: %v allocations for each wave of 32 reads", name, n)
 			}
 		}

@@ -11,6 +11,7 @@ import (
 // Info says how an engine reads.
 type Info struct {
 	Engine      string // IOUring, Pread or Mmap
+	Ring        string // what drives the rings: "own" or "giouring"; "" on other engines
 	Direct      bool   // page cache bypassed
 	MemAlign    int    // bytes: alignment direct I/O wants of memory; 1 when not direct
 	OffsetAlign int    // bytes: reads are rounded outward to it; 1 when not direct

@@ -19,7 +19,8 @@ type fakeRing struct {
 	script *script
 	queued []fakeRead
 	done   []event
-	watch  int // descriptor, -1 for none
+	late   []event // of reads that a failed call had taken after all
+	watch  int     // descriptor, -1 for none
 	token  uint64
 }
 
@@ -66,7 +67,13 @@ func (r *fakeRing) read(fd int32, fixed bool, buf []byte, off int64, token uint6
 func (r *fakeRing) poll(fd int, token uint64) { r.watch, r.token = fd, token }
 
 func (r *fakeRing) enter(timeout time.Duration) error {
-	if err := r.next(); err != nil {
+	if err := r.next(); err == unix.EPERM && timeout != noWait {
+		for _, q := range r.queued {
+			r.late = append(r.late, event{token: q.token, res: int32(len(q.buf))})
+		}
+		r.queued = r.queued[:0]
+		return err
+	} else if err != nil {
 		return err
 	}
 	if stalled := r.stalled(); stalled != nil {
@@ -74,6 +81,10 @@ func (r *fakeRing) enter(timeout time.Duration) error {
 			return nil
 		}
 		stalled()
+		runtime.Gosched()
+		if timeout == 0 {
+			return unix.EINTR
+		}
 		return unix.ETIME
 	}
 	for _, q := range r.queued {
@@ -149,6 +160,8 @@ func (r *fakeRing) result() int {
 func (r *fakeRing) events(dst []event) int {
 	n := copy(dst, r.done)
 	r.done = append(r.done[:0], r.done[n:]...)
+	r.done = append(r.done, r.late...) // seen by the next call
+	r.late = r.late[:0]
 	return n
 }
 
@@ -317,6 +330,49 @@ func TestLaneGivesUp(t *testing.T) {
 				again.Release()
 			}
 		})
+	}
+}
+
+// TestLaneIsForTheLonely checks who gets the lane: a caller who finds nothing in
+// flight, and then nobody else.
+func TestLaneIsForTheLonely(t *testing.T) {
+	s := &script{stalled: func() {}}
+	e := scripted(t, s)
+	f, _ := openContent(t, e, 300_001)
+	alone, other := e.NewBatch(), e.NewBatch()
+	for i, step := range []struct {
+		b     *Batch
+		reads int
+		laned int64
+	}{
+		{alone, 3, 1}, // nothing in flight
+		{alone, 2, 2}, // only its own
+		{other, 2, 2}, // somebody has the lane
+		{alone, 1, 2}, // it has the lane, but others are in flight
+	} {
+		for _, sp := range row(step.reads) {
+			step.b.Read(f, sp.off, sp.n, 0)
+		}
+		if err := step.b.Submit(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for e.Stats().Queued > 0 {
+			runtime.Gosched()
+		}
+		if n := e.Stats().LaneWaves; n != step.laned {
+			t.Errorf("step %d: %d waves through the lane, want %d", i, n, step.laned)
+		}
+	}
+	s.mu.Lock()
+	s.stalled = nil
+	s.mu.Unlock()
+	for _, b := range []*Batch{alone, other} {
+		for b.Pending() > 0 {
+			if err := nextErr(t, b); err != nil {
+				t.Error(err)
+			}
+		}
+		b.Release()
 	}
 }
 

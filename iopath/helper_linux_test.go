@@ -2,6 +2,7 @@ package iopath
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -312,4 +313,15 @@ func threads(t *testing.T) []int {
 		}
 	}
 	return tids
+}
+
+// background is the context of helpers, which have no test to take one from.
+var background = context.Background()
+
+// errText is the text of an error, "" for nil.
+func errText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
 }

@@ -3,7 +3,6 @@ package iopath
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -135,8 +134,8 @@ func (l *lane) listen(timeout time.Duration) int {
 	case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.EBUSY):
 		time.Sleep(enterPause)
 	default:
-		l.closed = true // as owner.failed
-		l.abandon(fmt.Errorf("io_uring_enter: %w", err))
+		l.closed = true
+		_ = l.abandon(err) // later waves go to an owner
 	}
 	return 0
 }

@@ -62,7 +62,10 @@ func (h handle) directAlignment() (alignment, error) {
 		return alignment{fallbackAlign, fallbackAlign}, nil
 	}
 	a := alignment{int(st.Dio_mem_align), int(st.Dio_offset_align)}
-	if a.mem == 0 || a.offset == 0 {
+	// The rest of a short read starts at the same distance in memory as in the
+	// file, so no part may be aligned to less than either.
+	a.offset = max(a.offset, a.mem)
+	if st.Dio_mem_align == 0 || st.Dio_offset_align == 0 {
 		return alignment{}, fmt.Errorf("file system does not support direct I/O here: %w", unix.EINVAL)
 	}
 	if a.mem > pageBytes || a.offset > MaxReadBytes || a.offset&(a.offset-1) != 0 {

@@ -151,11 +151,7 @@ func (o *owner) failed(err error) {
 	case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.EBUSY):
 		time.Sleep(enterPause)
 	default:
-		// Must not happen, unless a sandbox takes the call away after Open. Every
-		// read fails from now on, rather than hang.
-		o.broken = fmt.Errorf("io_uring_enter: %w", err)
-		o.e.cfg.Logger.Error("iopath: ring failed, its reads fail from now on", "err", o.broken)
-		o.abandon(o.broken)
+		o.broken = o.abandon(err)
 	}
 }
 

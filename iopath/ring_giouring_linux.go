@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ringBinding names the implementation in logs and benchmarks.
+// ringBinding is Info.Ring.
 const ringBinding = "giouring"
 
 // libRing is the ring over github.com/pawelgaczynski/giouring. It keeps clear

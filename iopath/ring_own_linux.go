@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ringBinding names the implementation in logs and benchmarks.
+// ringBinding is Info.Ring.
 const ringBinding = "own"
 
 // ownRing is the ring over bare system calls. The kernel moves sqHead and

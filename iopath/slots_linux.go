@@ -1,5 +1,7 @@
 package iopath
 
+import "fmt"
+
 // slots pairs a ring with the reads it has in flight. It belongs to whoever
 // may call the ring.
 //
@@ -87,6 +89,9 @@ func (s *slots) hear() (n int, unwatched bool) {
 // completed handles the result of one attempt.
 func (s *slots) completed(slot uint32, res int) {
 	r := s.reads[slot]
+	if r == nil {
+		return // abandoned: the kernel was not done with it after all
+	}
 	if r.fault.Kind != FaultNone {
 		res = r.fault.apply(res, r.rest())
 	}
@@ -129,9 +134,14 @@ func (s *slots) settle() {
 	s.awake = s.awake[:0]
 }
 
-// abandon fails all reads, those with the kernel included. The kernel may still
-// write to the buffers of the latter, so these are given up and never reused.
-func (s *slots) abandon(err error) {
+// abandon fails all reads after an error of the call into the kernel that must
+// not happen, unless a sandbox takes the call away after Open: a ring that has
+// failed fails its reads and never hangs. The kernel may still write to the
+// buffers, so these are given up and never reused. It returns the error that
+// later reads of the ring are to be refused with.
+func (s *slots) abandon(err error) error {
+	err = fmt.Errorf("io_uring_enter: %w", err)
+	s.e.cfg.Logger.Error("iopath: ring failed, its reads fail from now on", "err", err)
 	for slot, r := range s.reads {
 		if r == nil {
 			continue
@@ -141,4 +151,5 @@ func (s *slots) abandon(err error) {
 		s.refuse(r, err)
 	}
 	s.settle()
+	return err
 }

@@ -194,16 +194,5 @@ func contexts(t *testing.T) map[string]context.Context {
 // String is how a span looks in failures.
 func (s span) String() string { return fmt.Sprintf("[%d,+%d)", s.off, s.n) }
 
-// background is the context of helpers, which have no test to take one from.
-var background = context.Background()
-
 // textLogger writes log lines to w.
 func textLogger(w io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(w, nil)) }
-
-// errText is the text of an error, "" for nil.
-func errText(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
-}

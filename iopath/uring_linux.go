@@ -16,7 +16,10 @@ type uring struct {
 }
 
 // newUring starts the owners. It fails when the kernel grants no ring.
-func newUring(e *Engine) (backend, error) { return newUringOver(e, newRing) }
+func newUring(e *Engine) (backend, error) {
+	e.info.Ring = ringBinding
+	return newUringOver(e, newRing)
+}
 
 // newUringOver is newUring with the rings of open.
 func newUringOver(e *Engine, open openRing) (backend, error) {

@@ -37,6 +37,7 @@ type demoResult struct {
 	Neighbours []demoNeighbours      `json:"neighbours"`
 	Single     *bench.WorkloadReport `json:"single"`  // one client
 	Several    *bench.WorkloadReport `json:"several"` // as many as keep the machine busy
+	Cached     bool                  `json:"cached"`  // whether --cache allowed a cache
 	Memory     map[string]int64      `json:"memory"`
 	IOCause    string                `json:"io_cause,omitempty"`
 	Trace      string                `json:"trace"`
@@ -91,6 +92,7 @@ func (c *cli) demo(ctx context.Context, f *demoFlags) (err error) {
 		return err
 	}
 	d.result.Memory, d.result.IOCause = memoryShares(&st), st.IO.Cause
+	d.result.Cached = f.store.cache.option() >= 0
 	bar.done()
 	return c.emit(f.json, &d.result, func(p *page) { d.result.text(p, st.IO.Cause) })
 }

@@ -20,7 +20,11 @@ func (r *demoResult) text(p *page, cause string) {
 		p.row(n.Word, strings.Join(n.Nearest, ", "))
 	}
 
-	p.line("\n%s held-out words, the %d nearest of each, default dials, nothing cached", count(w.Queries), w.K)
+	cached := "nothing cached"
+	if r.Cached {
+		cached = "cached after one pass"
+	}
+	p.line("\n%s held-out words, the %d nearest of each, default dials, %s", count(w.Queries), w.K, cached)
 	p.row(fmt.Sprintf("recall@%d", w.K), decimal(*w.Recall, 4), "share of the true nearest that are found; an exact scan is the truth")
 	costText(p, w)
 	p.row("QPS", count(int64(w.QPS)), fmt.Sprintf("queries per second here, one at a time; %.2f ms each", w.Latency.Mean))

@@ -20,9 +20,9 @@ func (f *dialFlags) add(cmd *cobra.Command) {
 	f.k = 10
 	fl := cmd.Flags()
 	fl.VarP(&f.k, "k", "k", "number of results, up to 10,000")
-	fl.Var(&f.probe, "search-probe", "most postings to read (default: the index's)")
-	fl.Var(&f.limit, "rescore-limit", "most candidates to rescore (default: the index's)")
-	fl.Var(&f.target, "recall-target", "take the cheapest dials that reached this recall on the index's own sample")
+	fl.Var(&f.probe, "search-probe", "most postings to read (default: the index's dials)")
+	fl.Var(&f.limit, "rescore-limit", "most candidates to rescore (default: the index's dials)")
+	fl.Var(&f.target, "recall-target", "take the cheapest dials that reached this recall on the index's own sample (default: the index's dials)")
 	fl.Var(&f.maxReads, "max-reads", "most reads a query may cost; what it has found by then is the answer")
 	fl.Var(&f.deadline, "deadline", "time for a query; what it has found by then is the answer")
 	fl.StringVar(&f.filter, "filter", "", "not available in this version")
@@ -48,8 +48,3 @@ func (f *dialFlags) options(store *storeFlags) sprat.QueryOptions {
 
 // timeout is the time for each query, 0 for any.
 func (f *dialFlags) timeout() time.Duration { return time.Duration(f.deadline) }
-
-// inForce are the dials that a query with these flags is run with.
-func (f *dialFlags) inForce(ix *sprat.Index, store *storeFlags) sprat.Dials {
-	return ix.DialsFor(int(f.k), f.options(store))
-}

@@ -42,10 +42,13 @@ func (p *progress) update(step string, done, total int64) {
 		return
 	}
 	p.said = p.now()
-	if total > 0 {
+	switch {
+	case total > 0:
 		fmt.Fprintf(p.out, "%s: %s of %s (%d %%)\n", step, count(done), count(total), 100*done/total)
-	} else {
+	case done > 0:
 		fmt.Fprintf(p.out, "%s: %s\n", step, count(done))
+	default:
+		fmt.Fprintf(p.out, "%s\n", step)
 	}
 }
 

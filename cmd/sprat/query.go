@@ -34,7 +34,7 @@ type queryResult struct {
 	Metric    string `json:"metric"`
 	bench.WorkloadReport
 	RecallBy     string           `json:"recall_by,omitempty"` // distance or id
-	RecallTarget *float64         `json:"recall_target"`       // null when none was asked for
+	RecallTarget *float64         `json:"recall_target"`       // null when caps decide
 	SearchProbe  int              `json:"search_probe"`
 	RescoreLimit int              `json:"rescore_limit"`
 	Adaptive     bool             `json:"adaptive"`
@@ -149,15 +149,14 @@ func (f *queryFlags) result(store *sprat.Store, ix *sprat.Index, w *bench.Worklo
 	if err != nil {
 		return nil, "", err
 	}
-	dials := f.dials.inForce(ix, &f.store)
+	dials := ix.DialsFor(int(f.dials.k), f.dials.options(&f.store))
 	r := &queryResult{
 		Index: ix.Name(), Vectors: ix.Len(), Dimension: ix.Dimension(), Metric: ix.Metric().String(),
 		WorkloadReport: *w, SearchProbe: dials.SearchProbe, RescoreLimit: dials.RescoreLimit,
 		Adaptive: f.store.adaptive.value == "on", IOEngine: st.IO.Engine, DirectIO: st.IO.Direct, Memory: memoryShares(&st),
 	}
-	if f.dials.target > 0 {
-		target := float64(f.dials.target)
-		r.RecallTarget = &target
+	if dials.RecallTarget > 0 {
+		r.RecallTarget = &dials.RecallTarget
 	}
 	return r, st.IO.Cause, nil
 }
@@ -169,7 +168,7 @@ func (r *queryResult) text(p *page, cause string) {
 		p.row(fmt.Sprintf("recall@%d", r.K), decimal(*r.Recall, 4), "by "+r.RecallBy)
 	}
 	if r.RecallTarget != nil {
-		p.row("recall target", decimal(*r.RecallTarget, 4), "on the index's own sample")
+		p.row("recall target", fmt.Sprintf("%g", *r.RecallTarget), "on the index's own sample, which chose the dials")
 	}
 	dials := fmt.Sprintf("search probe %d, rescore limit %d", r.SearchProbe, r.RescoreLimit)
 	if !r.Adaptive {

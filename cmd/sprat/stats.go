@@ -87,7 +87,11 @@ func indexText(p *page, x *sprat.IndexStats) {
 	}
 	perVector := float64(memory) / max(float64(x.Vectors), 1)
 	p.row("memory", size(memory), fmt.Sprintf("%.2f bytes/vector%s", perVector, parts))
-	p.row("dials", fmt.Sprintf("search probe %d, rescore limit %d", x.Dials.SearchProbe, x.Dials.RescoreLimit))
+	if d := x.Dials; d.SearchProbe == 0 && d.RescoreLimit == 0 {
+		p.row("dials", fmt.Sprintf("recall target %g", d.RecallTarget))
+	} else {
+		p.row("dials", fmt.Sprintf("search probe %d, rescore limit %d", d.SearchProbe, d.RescoreLimit))
+	}
 	for _, preset := range x.Presets {
 		p.row(fmt.Sprintf("recall %g", preset.Recall), fmt.Sprintf("search probe %d, rescore limit %d", preset.SearchProbe, preset.RescoreLimit),
 			fmt.Sprintf("%.1f reads on the calibration sample", preset.Reads))

@@ -145,7 +145,9 @@ func TestProgressLines(t *testing.T) {
 	}
 	now = time.Unix(60, 0)
 	p.update("train", 5, 20)
-	if !strings.HasSuffix(out.String(), "train: 5 of 20 (25 %)\n") {
+	now = time.Unix(70, 0)
+	p.update("commit", 0, 0)
+	if !strings.HasSuffix(out.String(), "train: 5 of 20 (25 %)\ncommit\n") {
 		t.Errorf("got %q", out.String())
 	}
 }

@@ -34,9 +34,12 @@ func (b *Batch) DeleteIndex(v Index) {
 	b.DeleteIndexRows(v.ID)
 }
 
+// indexTables are the tables whose rows belong to one index id.
+var indexTables = []byte{tableExtent, tableKey, tableLongKey, tableLongMeta}
+
 // DeleteIndexRows removes the per-posting and per-vector rows of an index id.
 func (b *Batch) DeleteIndexRows(id uint32) {
-	for _, table := range []byte{tableExtent, tableKey, tableLongKey, tableLongMeta} {
+	for _, table := range indexTables {
 		p := idPrefix(table, id)
 		b.note(b.b.DeleteRange(p, successor(p), nil))
 	}

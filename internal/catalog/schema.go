@@ -167,6 +167,21 @@ func (c *Catalog) LongMetadata(id, slot uint32) ([]byte, error) {
 	return c.get(idRow(tableLongMeta, id, slot))
 }
 
+// DiskBytes estimates what the rows of an index take on the volume. Rows that are
+// still in a memtable do not count.
+func (c *Catalog) DiskBytes(id uint32) (int64, error) {
+	var total int64
+	for _, table := range indexTables {
+		p := idPrefix(table, id)
+		n, err := c.db.EstimateDiskUsage(p, successor(p))
+		if err != nil {
+			return 0, fmt.Errorf("catalog size: %w", err)
+		}
+		total += int64(n)
+	}
+	return total, nil
+}
+
 // NextIndexID gives out an index id that was never used before, durably.
 func (c *Catalog) NextIndexID() (uint32, error) {
 	var last uint32
