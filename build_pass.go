@@ -39,7 +39,7 @@ type worker struct {
 	route    centroids.Workspace
 	coder    rq.Workspace
 	chosen   []centroids.Neighbor
-	near10   []nearest // of the calibration's sample
+	nearest  []nearest // of the calibration's sample
 	dots     []float32
 	buf      []byte
 }

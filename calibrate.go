@@ -17,7 +17,11 @@ const (
 	// calibrationQueries is how many of its own vectors an index is calibrated
 	// with, each as a query that does not count itself.
 	calibrationQueries = 256
-	calibrationK       = 10
+	// calibrationK is the number of results that the stop rule and the presets
+	// are fitted for.
+	calibrationK = 10
+	// calibrationDepth is how many neighbours of each sample query are kept.
+	calibrationDepth = 100
 	// calibrationProbes is how many postings of each are looked at.
 	calibrationProbes = 1024
 )
@@ -34,23 +38,26 @@ type calibrator struct {
 	best []nearest // [rows]
 }
 
+// ladderKs are the numbers of results that thresholds are tabulated for.
+var ladderKs = []int{1, calibrationK, calibrationDepth}
+
 // nearest is a bounded list of the nearest rows, ascending.
 type nearest struct {
 	n    int
-	dist [calibrationK]float32
-	row  [calibrationK]uint64
+	dist [calibrationDepth]float32
+	row  [calibrationDepth]uint32
 }
 
 // limit is the distance a row must beat.
 func (n *nearest) limit() float32 {
-	if n.n < calibrationK {
+	if n.n < calibrationDepth {
 		return inf
 	}
-	return n.dist[calibrationK-1]
+	return n.dist[calibrationDepth-1]
 }
 
-func (n *nearest) add(dist float32, row uint64) {
-	if n.n < calibrationK {
+func (n *nearest) add(dist float32, row uint32) {
+	if n.n < calibrationDepth {
 		n.n++
 	} else if dist >= n.dist[n.n-1] {
 		return
@@ -97,8 +104,8 @@ func (c *calibrator) prepare(b *build) {
 
 // observe offers a rotated row to the neighbour lists of a worker.
 func (c *calibrator) observe(w *worker, row uint64) {
-	if w.near10 == nil {
-		w.near10, w.dots = make([]nearest, len(c.rows)), make([]float32, len(c.rows))
+	if w.nearest == nil {
+		w.nearest, w.dots = make([]nearest, len(c.rows)), make([]float32, len(c.rows))
 	}
 	if len(c.rows) == 0 {
 		return
@@ -107,8 +114,8 @@ func (c *calibrator) observe(w *worker, row uint64) {
 	normSq := simd.DotF32(w.rotated, w.rotated)
 	for i, dot := range w.dots {
 		d := normSq + c.normSq[i] - 2*dot
-		if d < w.near10[i].limit() && row != c.rows[i] {
-			w.near10[i].add(d, row)
+		if d < w.nearest[i].limit() && row != c.rows[i] {
+			w.nearest[i].add(d, uint32(row))
 		}
 	}
 }
@@ -117,8 +124,8 @@ func (c *calibrator) observe(w *worker, row uint64) {
 func (c *calibrator) merge(w *worker) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for i := range w.near10 {
-		n := &w.near10[i]
+	for i := range w.nearest {
+		n := &w.nearest[i]
 		for k := range n.n {
 			c.best[i].add(n.dist[k], n.row[k])
 		}
@@ -128,9 +135,15 @@ func (c *calibrator) merge(w *worker) {
 // sampleQuery is what the calibration knows of one sample query.
 type sampleQuery struct {
 	gaps  []float64 // D_i - D_0 by rank
-	kthSq float32
-	first []int // by neighbour: rank of the first posting that holds it, or len(gaps)
+	dist  []float32 // squared distances of its neighbours, ascending
+	first []int     // by neighbour: rank of the first posting that holds it, or len(gaps)
 }
+
+// kthSq is the squared distance of the k-th neighbour, or of the last.
+func (s *sampleQuery) kthSq(k int) float32 { return max(s.dist[min(k, len(s.dist))-1], 0) }
+
+// neighbours are the first ranks of the k nearest.
+func (s *sampleQuery) neighbours(k int) []int { return s.first[:min(k, len(s.first))] }
 
 // survey finds the ranks of the postings that hold the neighbours of each
 // sample query. It needs no I/O: the placement knows every row's postings.
@@ -150,18 +163,18 @@ func (c *calibrator) survey(b *build) []sampleQuery {
 		}
 		q.Reset(c.queries[i*d : (i+1)*d])
 		near = b.set.Nearest(near, &q, min(calibrationProbes, b.set.Len()), &ws)
-		s := sampleQuery{kthSq: max(best.dist[calibrationK-1], 0)}
 		for k := range rank {
 			rank[k] = int32(len(near))
 		}
+		s := sampleQuery{dist: best.dist[:best.n]}
 		d0 := math.Sqrt(float64(near[0].DistSq))
 		for k, n := range near {
 			rank[n.Row] = int32(k)
 			s.gaps = append(s.gaps, math.Sqrt(float64(n.DistSq))-d0)
 		}
-		for _, row := range best.row {
+		for _, row := range best.row[:best.n] {
 			first := int32(len(near))
-			for _, p := range b.placed.routes(row) {
+			for _, p := range b.placed.routes(uint64(row)) {
 				if p != noPosting {
 					first = min(first, rank[p])
 				}
@@ -174,14 +187,14 @@ func (c *calibrator) survey(b *build) []sampleQuery {
 }
 
 // calibrate fits the stop rule, then measures on the finished files what the
-// rescoring bounds cost and lose, and keeps the ladder of presets.
+// rescoring bounds cost and lose, and keeps the presets.
 func (b *build) calibrate(ctx context.Context) error {
 	b.opts.Progress("calibrate", 0, 0)
 	cal := &calibration{Rule: defaultStopRule}
 	sample := b.calibrator.survey(b)
 	if len(sample) >= calibrationQueries/4 && b.set.Len() >= 2*minFitPostings {
 		cal.fit(sample)
-		if err := cal.measure(ctx, b, sample); err != nil {
+		if err := cal.measure(ctx, b); err != nil {
 			return err
 		}
 	}
@@ -192,20 +205,22 @@ func (b *build) calibrate(ctx context.Context) error {
 // minFitPostings is the number of postings below which there is nothing to save.
 const minFitPostings = 8
 
-// fit fits the rule to the sample.
+// fit fits the rule to the sample and tabulates its thresholds.
 func (c *calibration) fit(sample []sampleQuery) {
 	var kth []float64
-	for _, s := range sample {
-		kth = append(kth, float64(s.kthSq))
+	for i := range sample {
+		kth = append(kth, float64(sample[i].kthSq(calibrationK)))
 	}
 	slices.Sort(kth)
 	floor := max(kth[len(kth)/2]*1e-3, 1e-30)
 	var obs []observation
-	for _, s := range sample {
-		lnT := 0.5 * math.Log(max(float64(s.kthSq), floor))
+	for i := range sample {
+		s := &sample[i]
+		lnT := 0.5 * math.Log(max(float64(s.kthSq(calibrationK)), floor))
 		for rank, gap := range s.gaps {
 			obs = append(obs, observation{
-				x: [ruleWeights]float64{1, math.Log1p(float64(rank)), gap, lnT}, hit: slices.Contains(s.first, rank),
+				x:   [ruleWeights]float64{1, math.Log1p(float64(rank)), gap, lnT},
+				hit: slices.Contains(s.neighbours(calibrationK), rank),
 			})
 		}
 	}
@@ -214,58 +229,65 @@ func (c *calibration) fit(sample []sampleQuery) {
 		return
 	}
 	c.Rule, c.Fitted = rule, true
-	c.Steps = c.thresholds(sample)
-	c.Caps = c.capOdds(sample)
+	for _, k := range ladderKs {
+		l := ladder{K: k, Steps: c.thresholds(sample, k), Caps: c.capOdds(sample, k)}
+		if len(l.Steps) == 0 || len(l.Caps) == 0 {
+			c.Fitted = false
+			return
+		}
+		c.Ladders = append(c.Ladders, l)
+	}
 }
 
 // capOdds finds, for caps of 1, 2, 4, ... postings, the odds at which the rule
 // finds what reading all of the cap would, but for a fifth of what that itself
 // misses.
-func (c *calibration) capOdds(sample []sampleQuery) []float64 {
+func (c *calibration) capOdds(sample []sampleQuery, k int) []float64 {
 	var out []float64
-	total := float64(len(sample) * calibrationK)
 	for limit := 1; limit <= len(sample[0].gaps); limit *= 2 {
-		var found []float64
-		for _, s := range sample {
-			prior := c.Rule.prior(s.kthSq)
-			for _, f := range s.first {
-				if f < limit {
-					found = append(found, c.Rule.odds(prior, f, s.gaps[f]))
-				}
-			}
-		}
+		found, total := c.foundAt(sample, k, limit)
 		if len(found) == 0 {
 			return out
 		}
 		slices.Sort(found)
-		lose := int((total - float64(len(found))) / 5)
+		lose := (total - len(found)) / 5
 		out = append(out, found[min(lose, len(found)-1)])
 	}
 	return out
 }
 
-// thresholds tabulates what each threshold on the odds reads and finds.
-func (c *calibration) thresholds(sample []sampleQuery) []probeStep {
-	// The odds at which each neighbour is found, and each posting is read.
-	var found, read []float64
-	for _, s := range sample {
-		prior := c.Rule.prior(s.kthSq)
-		for rank, gap := range s.gaps {
-			read = append(read, c.Rule.odds(prior, rank, gap))
-		}
-		for _, f := range s.first {
-			if f < len(s.gaps) {
+// foundAt returns the odds at which each neighbour is found among the nearest
+// limit postings, and the number of all neighbours.
+func (c *calibration) foundAt(sample []sampleQuery, k, limit int) (found []float64, total int) {
+	for i := range sample {
+		s := &sample[i]
+		prior := c.Rule.prior(s.kthSq(k))
+		for _, f := range s.neighbours(k) {
+			total++
+			if f < min(limit, len(s.gaps)) {
 				found = append(found, c.Rule.odds(prior, f, s.gaps[f]))
 			}
+		}
+	}
+	return found, total
+}
+
+// thresholds tabulates what each threshold on the odds reads and finds.
+func (c *calibration) thresholds(sample []sampleQuery, k int) []probeStep {
+	found, total := c.foundAt(sample, k, math.MaxInt)
+	var read []float64 // the odds at which each posting is read
+	for i := range sample {
+		prior := c.Rule.prior(sample[i].kthSq(k))
+		for rank, gap := range sample[i].gaps {
+			read = append(read, c.Rule.odds(prior, rank, gap))
 		}
 	}
 	down := func(a, b float64) int { return cmp.Compare(b, a) }
 	slices.SortFunc(found, down)
 	slices.SortFunc(read, down)
-	total := float64(len(sample) * calibrationK)
 	var steps []probeStep
-	for miss := 0.5; miss > 0.5/total; miss *= 0.85 {
-		n := int(math.Ceil((1-miss)*total)) - 1
+	for miss := 0.5; miss > 0.5/float64(total); miss *= 0.8 {
+		n := int(math.Ceil((1-miss)*float64(total))) - 1
 		if n >= len(found) {
 			break
 		}
@@ -274,7 +296,7 @@ func (c *calibration) thresholds(sample []sampleQuery) []probeStep {
 		for at < len(read) && read[at] == t {
 			at++
 		}
-		steps = append(steps, probeStep{Odds: t, Recall: float64(n+1) / total, Probes: float64(at) / float64(len(sample))})
+		steps = append(steps, probeStep{Odds: t, Recall: float64(n+1) / float64(total), Probes: float64(at) / float64(len(sample))})
 	}
 	return steps
 }

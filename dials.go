@@ -32,8 +32,8 @@ type Preset struct {
 	RescoreLimit int     `json:"rescore_limit"`
 	Reads        float64 `json:"reads"` // of a query of the sample, expected
 
-	Odds float64 `json:"odds"` // threshold of the stop rule
-	Eps  float64 `json:"eps"`  // bound of the rescoring, in sigmas
+	Found float64 `json:"found"` // share of neighbours in the postings read; sets the stop rule
+	Eps   float64 `json:"eps"`   // bound of the rescoring, in sigmas
 }
 
 // probeStep is what a threshold of the stop rule reads and finds.
@@ -55,10 +55,51 @@ type rescoreDepth struct {
 type calibration struct {
 	Rule    stopRule       `json:"rule"`
 	Fitted  bool           `json:"fitted"`
-	Steps   []probeStep    `json:"steps,omitempty"`  // ascending by recall
-	Caps    []float64      `json:"caps,omitempty"`   // odds for caps of 1, 2, 4, ... probes
-	Depths  []rescoreDepth `json:"depths,omitempty"` // ascending by eps
-	Presets []Preset       `json:"presets,omitempty"`
+	Ladders []ladder       `json:"ladders,omitempty"` // by k, ascending
+	Depths  []rescoreDepth `json:"depths,omitempty"`  // ascending by eps
+	Presets []Preset       `json:"presets,omitempty"` // ascending by recall
+}
+
+// ladder holds the thresholds of the stop rule for one number of results.
+type ladder struct {
+	K     int         `json:"k"`
+	Steps []probeStep `json:"steps"` // ascending by recall
+	Caps  []float64   `json:"caps"`  // odds for caps of 1, 2, 4, ... probes
+}
+
+// step returns the first step that finds the share, or the last one.
+func (l *ladder) step(found float64) probeStep {
+	i := sort.Search(len(l.Steps), func(i int) bool { return l.Steps[i].Recall >= found })
+	return l.Steps[min(i, len(l.Steps)-1)]
+}
+
+// cap returns the odds for a cap on probes, interpolated between powers of two.
+func (l *ladder) cap(limit int) float64 {
+	at, last := math.Log2(float64(limit)), len(l.Caps)-1
+	if lo := int(at); lo < last {
+		return l.Caps[lo] + (at-float64(lo))*(l.Caps[lo+1]-l.Caps[lo])
+	}
+	// Beyond what was sampled: as fast as the rule's own rank term falls.
+	return l.Caps[last] - 2*math.Ln2*(at-float64(last))
+}
+
+// between interpolates a figure of the ladders in ln k. Beyond the last ladder
+// it goes on as between the last two.
+func (c *calibration) between(k int, figure func(*ladder) float64) float64 {
+	i := 1
+	for i < len(c.Ladders)-1 && k > c.Ladders[i].K {
+		i++
+	}
+	lo, hi := &c.Ladders[i-1], &c.Ladders[i]
+	a, b := figure(lo), figure(hi)
+	x := math.Log(float64(max(k, 1))/float64(lo.K)) / math.Log(float64(hi.K)/float64(lo.K))
+	return a + x*(b-a)
+}
+
+// oddsFor is the threshold at which the postings read hold a share of the k
+// nearest.
+func (c *calibration) oddsFor(k int, found float64) float64 {
+	return c.between(k, func(l *ladder) float64 { return l.step(found).Odds })
 }
 
 func decodeCalibration(j []byte) (*calibration, error) {
@@ -83,13 +124,14 @@ const presetMargin = 0.6
 // makePresets chooses, for each target, the step and depth whose product of
 // recalls reaches it, with the margin, with the fewest reads.
 func (c *calibration) makePresets(postings int) {
+	steps := c.ladderOf(calibrationK).Steps
 	for _, target := range presetRecalls {
 		best, need := Preset{Reads: math.Inf(1)}, 1-presetMargin*(1-target)
-		for _, s := range c.Steps {
+		for _, s := range steps {
 			for _, d := range c.Depths {
 				if s.Recall*d.Kept >= need && s.Probes+d.Reads < best.Reads {
-					best = Preset{Recall: target, Reads: s.Probes + d.Reads, Odds: s.Odds, Eps: d.Eps,
-						SearchProbe: min(postings, int(8*s.Probes)+8), RescoreLimit: rescoreLimitFor(d.Eps)}
+					best = Preset{Recall: target, Reads: s.Probes + d.Reads, Found: s.Recall, Eps: d.Eps,
+						SearchProbe: probeCap(s.Probes, postings), RescoreLimit: rescoreLimitFor(d.Eps)}
 				}
 			}
 		}
@@ -99,29 +141,46 @@ func (c *calibration) makePresets(postings int) {
 	}
 }
 
-// preset returns the dials for a recall target: those of the next higher preset,
-// and beyond the last one everything.
-func (c *calibration) preset(target float64, postings int) Preset {
-	i := sort.Search(len(c.Presets), func(i int) bool { return c.Presets[i].Recall >= target })
-	if i < len(c.Presets) {
-		return c.Presets[i]
+// probeCap is the cap that goes with a mean number of probes: so far above it
+// that it binds only where something is wrong.
+func probeCap(probes float64, postings int) int { return min(postings, int(8*probes)+8) }
+
+func (c *calibration) ladderOf(k int) *ladder {
+	for i := range c.Ladders {
+		if c.Ladders[i].K == k {
+			return &c.Ladders[i]
+		}
 	}
-	return Preset{Recall: target, SearchProbe: max(postings, 1), RescoreLimit: maxSearchProbe,
-		Odds: math.Inf(-1), Eps: noBound}
+	return &ladder{}
 }
 
-// capThreshold is the odds threshold for a cap on probes: interpolated between
-// the caps calibrated, and none when every posting may be read.
-func (c *calibration) capThreshold(limit, postings int) float64 {
-	if !c.Fitted || limit >= postings || len(c.Caps) == 0 {
+// preset returns the dials for a recall target of k results: those of the next
+// higher preset, and beyond the last one (Found 0) everything.
+func (c *calibration) preset(target float64, k, postings int) Preset {
+	i := sort.Search(len(c.Presets), func(i int) bool { return c.Presets[i].Recall >= target })
+	if i < len(c.Presets) {
+		p := c.Presets[i]
+		p.SearchProbe = probeCap(c.between(k, func(l *ladder) float64 { return l.step(p.Found).Probes }), postings)
+		return p
+	}
+	return Preset{Recall: target, SearchProbe: max(postings, 1), RescoreLimit: maxSearchProbe, Eps: noBound}
+}
+
+// presetOdds is the stop rule's threshold of a preset for k results.
+func (c *calibration) presetOdds(p Preset, k int) float64 {
+	if p.Found == 0 {
 		return math.Inf(-1)
 	}
-	at := math.Log2(float64(limit))
-	lo := int(at)
-	if lo+1 >= len(c.Caps) {
-		return c.Caps[len(c.Caps)-1] - math.Ln2*2*(at-float64(len(c.Caps)-1))
+	return c.oddsFor(k, p.Found)
+}
+
+// capThreshold is the stop rule's threshold under a cap on probes, for k
+// results; none when every posting may be read.
+func (c *calibration) capThreshold(limit, postings, k int) float64 {
+	if !c.Fitted || limit >= postings {
+		return math.Inf(-1)
 	}
-	return c.Caps[lo] + (at-float64(lo))*(c.Caps[lo+1]-c.Caps[lo])
+	return c.between(k, func(l *ladder) float64 { return l.cap(limit) })
 }
 
 // rescoreEps is the bound, in sigmas, that belongs to a limit on rescored
@@ -153,7 +212,7 @@ func (ix *Index) DialsFor(k int, o QueryOptions) Dials {
 		d = Dials{SearchProbe: cmp.Or(o.SearchProbe, d.SearchProbe), RescoreLimit: cmp.Or(o.RescoreLimit, d.RescoreLimit)}
 	}
 	if d.SearchProbe == 0 && d.RescoreLimit == 0 && d.RecallTarget > 0 {
-		p := ix.calib.preset(d.RecallTarget, ix.centroids.Len())
+		p := ix.calib.preset(d.RecallTarget, k, ix.centroids.Len())
 		d.SearchProbe, d.RescoreLimit = p.SearchProbe, p.RescoreLimit
 	} else {
 		d.RecallTarget = 0
@@ -168,10 +227,10 @@ func (ix *Index) resolve(k int, o *QueryOptions) rules {
 	d, postings := ix.DialsFor(k, *o), ix.centroids.Len()
 	r := rules{probe: d.SearchProbe, limit: d.RescoreLimit, firstWave: firstWave}
 	if d.RecallTarget > 0 {
-		p := ix.calib.preset(d.RecallTarget, postings)
-		r.limit, r.odds, r.eps = max(k, maxRescored), p.Odds, float32(p.Eps)
+		p := ix.calib.preset(d.RecallTarget, k, postings)
+		r.limit, r.odds, r.eps = max(k, maxRescored), ix.calib.presetOdds(p, k), float32(p.Eps)
 	} else {
-		r.odds, r.eps = ix.calib.capThreshold(r.probe, postings), float32(rescoreEps(r.limit, ix.row.Vectors))
+		r.odds, r.eps = ix.calib.capThreshold(r.probe, postings, k), float32(rescoreEps(r.limit, ix.row.Vectors))
 	}
 	if o.FixedWork {
 		r.firstWave, r.limit, r.eps = r.probe, d.RescoreLimit, noBound

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"sync/atomic"
 
@@ -139,29 +140,29 @@ func (s *Store) clearLeftovers(known map[string]bool) error {
 		return err
 	}
 	b := s.catalog.NewBatch()
-	removed := 0
+	var dead []string
 	for _, e := range entries {
-		if known[e.Name()] {
+		id, err := strconv.ParseUint(e.Name(), 16, 32)
+		if err != nil || known[e.Name()] || filepath.Base(indexDir(s.dir, uint32(id))) != e.Name() {
 			continue
 		}
-		var id uint32
-		if _, err := fmt.Sscanf(e.Name(), "%08x", &id); err != nil {
-			continue
-		}
-		b.DeleteIndexRows(id)
-		if err := os.RemoveAll(filepath.Join(s.dir, indexesDir, e.Name())); err != nil {
-			return errors.Join(err, b.Discard())
-		}
-		removed++
-		s.log.Info("removed what an unfinished build left", "index_id", id)
+		b.DeleteIndexRows(uint32(id))
+		dead = append(dead, filepath.Join(s.dir, indexesDir, e.Name()))
+		s.log.Info("removing what an unfinished build left", "index_id", id)
 	}
-	if removed == 0 {
+	if len(dead) == 0 {
 		err = b.Discard()
 	} else {
-		err = b.Commit()
+		err = b.Commit() // rows first: a directory left behind names its id
 	}
 	tmp := filepath.Join(s.dir, temporaryDir)
-	return errors.Join(err, os.RemoveAll(tmp), os.MkdirAll(tmp, 0o755))
+	errs := []error{err, os.RemoveAll(tmp), os.MkdirAll(tmp, 0o755)}
+	for _, d := range dead {
+		if err == nil {
+			errs = append(errs, os.RemoveAll(d))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // openIndex opens the files of one index and loads what stays in memory.

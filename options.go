@@ -2,7 +2,10 @@ package sprat
 
 import (
 	"log/slog"
+	"slices"
 	"time"
+
+	"github.com/spratdb/sprat/iopath"
 )
 
 // Options say how to open a store. The zero value means every default.
@@ -28,6 +31,22 @@ type Options struct {
 	// Logger receives what an operator must know. Default: nothing is logged.
 	Logger *slog.Logger
 }
+
+// validate refuses what no volume has, before anything is touched.
+func (o Options) validate() error {
+	switch {
+	case !slices.Contains([]string{"", iopath.Auto, iopath.IOUring, iopath.Pread, iopath.Mmap}, o.IOEngine):
+		return invalid("ioEngine", "auto, io_uring, pread or mmap", "%q", o.IOEngine)
+	case !slices.Contains([]string{"", iopath.Auto, iopath.DirectOn, iopath.DirectOff}, o.Direct):
+		return invalid("direct", "auto, on or off", "%q", o.Direct)
+	case o.QueueDepth < 0 || o.QueueDepth > maxQueueDepth:
+		return invalid("queueDepth", "1 to 4,096", "%d", o.QueueDepth)
+	}
+	return nil
+}
+
+// maxQueueDepth is the largest that an I/O engine takes.
+const maxQueueDepth = 4096
 
 // IndexConfig describes an index to create. Dimension and Metric are required;
 // zero values of the rest mean the defaults, which are right for most data.

@@ -14,21 +14,16 @@ var depthEps = []float64{0, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 2.5, 3}
 
 // measure runs the sample on the finished files to learn what each bound of the
 // rescoring reads and keeps, then makes the presets.
-func (c *calibration) measure(ctx context.Context, b *build, sample []sampleQuery) error {
+func (c *calibration) measure(ctx context.Context, b *build) error {
 	if !c.Fitted {
 		return nil
 	}
-	step := c.Steps[len(c.Steps)-1]
-	for _, s := range c.Steps {
-		if s.Recall >= 0.97 {
-			step = s
-			break
-		}
-	}
+	const level = 0.97 // of the probing that the rescoring is measured behind
+	odds := c.oddsFor(calibrationK, level)
 	b.ix.calib = c
 	var found float64
 	for i := len(depthEps) - 1; i >= 0; i-- {
-		d, hits, err := b.measureDepth(ctx, step, depthEps[i])
+		d, hits, err := b.measureDepth(ctx, odds, depthEps[i])
 		if err != nil {
 			return err
 		}
@@ -44,9 +39,9 @@ func (c *calibration) measure(ctx context.Context, b *build, sample []sampleQuer
 
 // measureDepth runs every sample query with one bound; hits counts the true
 // neighbours in the answers.
-func (b *build) measureDepth(ctx context.Context, step probeStep, eps float64) (d rescoreDepth, hits float64, err error) {
+func (b *build) measureDepth(ctx context.Context, odds, eps float64) (d rescoreDepth, hits float64, err error) {
 	cal, dim := b.calibrator, b.staged.dim
-	forced := &rules{probe: b.set.Len(), limit: maxRescored, firstWave: firstWave, odds: step.Odds, eps: float32(eps)}
+	forced := &rules{probe: b.set.Len(), limit: maxRescored, firstWave: firstWave, odds: odds, eps: float32(eps)}
 	var mu sync.Mutex // guards n, d and hits
 	n := 0
 	g, ctx := errgroup.WithContext(ctx)
@@ -86,7 +81,7 @@ const calibrationClients = 8
 // sample query i, by distance.
 func (b *build) countHits(s *searcher, i int) float64 {
 	self := b.placed.slotOf[b.calibrator.rows[i]]
-	limit := float64(b.calibrator.best[i].limit())
+	limit := float64(b.calibrator.best[i].dist[calibrationK-1])
 	hits := 0
 	for k := range s.rows {
 		r := &s.rows[k]

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -59,12 +60,15 @@ type Store struct {
 }
 
 // Open opens the store in dir, creating it when the directory is missing or
-// empty. Errors: ErrInUse, ErrFormat, ErrNotStore, ErrMemoryLimit, and those of
-// the file system. An index whose files are damaged does not fail Open; its
+// empty. Errors: ErrInvalid, ErrInUse, ErrFormat, ErrNotStore, ErrCorrupt,
+// ErrMemoryLimit, and those of the file system. An index whose files are damaged does not fail Open; its
 // error is returned when it is used.
 func Open(dir string, opts Options) (*Store, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	if err := opts.validate(); err != nil {
+		return nil, err
 	}
 	if opts.MemoryLimit == 0 {
 		opts.MemoryLimit = defaultMemoryLimit()
@@ -138,6 +142,9 @@ func checkMark(f *os.File, path string) error {
 	if _, err := fmt.Sscanf(string(buf[:n]), storeMark+"%d", &format); err != nil {
 		return &CorruptionError{Path: path, Err: fmt.Errorf("%q is not a format line", buf[:n])}
 	}
+	if format < 1 {
+		return &CorruptionError{Path: path, Err: fmt.Errorf("format %d", format)}
+	}
 	if format > storeFormat {
 		return fmt.Errorf("%s: %w: format %d, this program reads up to %d", path, ErrFormat, format, storeFormat)
 	}
@@ -155,8 +162,10 @@ func (s *Store) initialise() error {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
+	tmp := path + ".new"
+	ours := []string{catalogDir, indexesDir, temporaryDir, filepath.Base(tmp), "lost+found"}
 	for _, e := range entries {
-		if e.Name() != catalogDir && e.Name() != indexesDir && e.Name() != temporaryDir && e.Name() != "lost+found" {
+		if !slices.Contains(ours, e.Name()) {
 			return fmt.Errorf("%s: %w: it is not empty and holds %s", s.dir, ErrNotStore, e.Name())
 		}
 	}
@@ -165,14 +174,25 @@ func (s *Store) initialise() error {
 			return err
 		}
 	}
-	tmp := path + ".new"
-	if err := os.WriteFile(tmp, []byte(storeMark+strconv.Itoa(storeFormat)+"\n"), 0o644); err != nil {
+	if err := writeSynced(tmp, storeMark+strconv.Itoa(storeFormat)+"\n"); err != nil {
 		return err
 	}
 	if err := os.Rename(tmp, path); err != nil {
 		return err
 	}
 	return iopath.SyncDir(s.dir)
+}
+
+// writeSynced makes a file with the text durable under its name.
+func writeSynced(path, text string) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	if _, err = f.WriteString(text); err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
 }
 
 // Close releases everything. Queries in progress finish first, builds in

@@ -28,7 +28,7 @@
 // result have grown.
 //
 // Up to 20,000 centroids every search looks at all of them, and differs from an
-// exact one only by the rounding of the query to about 16 bits. Above, a search
+// exact one only by the rounding of the query (Set.Nearest). Above, a search
 // looks at the groups nearest to the query: 6,000 + 16 n + rows/25 rows for the n
 // nearest, which finds 0.99 of them or more for n up to 256.
 //

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"math"
+	"slices"
 
 	"github.com/spratdb/sprat/rq"
 )
@@ -58,6 +59,7 @@ func (s *Set) AppendBinary(dst []byte) ([]byte, error) {
 		groups = uint32(len(s.blocks))
 	}
 	from := len(dst)
+	dst = slices.Grow(dst, int(storedBytes(s.coder, rows, groups)))
 	dst = append(dst, make([]byte, headerBytes)...)
 	copy(dst[from:], formatMagic)
 	head := dst[from:]

@@ -26,8 +26,8 @@ type Workspace struct {
 
 // Nearest returns the n centroids nearest to q, or all when there are fewer,
 // ascending by squared distance and then id. Distances are to the decoded
-// centroids, with q rounded to about 16 bits a dimension. The result takes the
-// memory of dst when that suffices.
+// centroids, with q rounded to 16 bits a dimension for 8-bit codes and to 8 bits
+// for 4-bit codes. The result takes the memory of dst when that suffices.
 //
 // A flat set is scanned whole. Of a grouped set only the groups nearest to q are,
 // see scanRows; then the answer holds at least 99 % of the n nearest on average,

@@ -51,10 +51,10 @@ type TrainConfig struct {
 // returns them as [k][Dim] in tree order: near centroids stand near each other.
 //
 // k is at most K, and less where the sample has fewer distinct vectors; no two
-// centroids are equal. An empty sample gives none. Vectors with a NaN or
+// centroids are equal. An empty sample gives none. Vectors that hold a NaN or are
 // longer than 2^60 are left out; when that leaves nothing of a sample the error is
-// ErrNotFinite. A bad configuration is
-// ErrShape, a bad dimension rq.ErrDimension, an ended ctx its error.
+// ErrNotFinite. A bad configuration is ErrShape, a bad dimension rq.ErrDimension,
+// an ended ctx its own error.
 //
 // How: balanced hierarchical k-means gives every branch leaves in proportion to
 // its vectors. Then flat Lloyd passes over all cells follow, in which a vector
@@ -79,7 +79,7 @@ func Train(ctx context.Context, sample []float32, cfg TrainConfig) ([]float32, e
 	if cfg.Workers < 1 {
 		cfg.Workers = runtime.GOMAXPROCS(0)
 	}
-	t := &trainer{crew: crew{ctx, cfg.Workers}, dim: cfg.Dim, sample: sample, seed: cfg.Seed}
+	t := newTrainer(ctx, sample, cfg)
 	if err := t.choose(n, cfg.K); err != nil {
 		return nil, fmt.Errorf("train: %w", err)
 	}
@@ -103,6 +103,19 @@ type trainer struct {
 	rows   []int32 // sample rows in use, ascending
 	k      int     // centroids wanted, at most len(rows)
 	target float64 // rows per cell
+
+	fitters []fitter // one a worker
+}
+
+func newTrainer(ctx context.Context, sample []float32, cfg TrainConfig) *trainer {
+	t := &trainer{
+		crew: crew{ctx, cfg.Workers}, dim: cfg.Dim, sample: sample, seed: cfg.Seed,
+		fitters: make([]fitter, cfg.Workers),
+	}
+	for i := range t.fitters {
+		t.fitters[i].t = t
+	}
+	return t
 }
 
 // vec returns the vector of used row i.

@@ -1,6 +1,9 @@
 package centroids
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // maxBranch is the most children of a node of the training tree.
 const maxBranch = 16
@@ -26,54 +29,54 @@ func (t *trainer) grow() (*cells, error) {
 	for i := range order {
 		order[i] = int32(i)
 	}
-	fitters := make([]*fitter, t.workers)
-	for i := range fitters {
-		fitters[i] = &fitter{t: t}
-	}
 	label := make([]int32, len(t.rows)) // by position in order
-	nodes := []node{{0, int32(len(order)), t.k}}
-	for level := 0; ; level++ {
-		centres := make([][]float32, len(nodes))
-		err := t.each(len(nodes), func(worker, i int) {
-			if nd := nodes[i]; nd.leaves > 1 {
-				c := fitters[worker].fit(order[nd.lo:nd.hi], branches(nd.leaves), t.rng(stepTree+level, i))
-				centres[i] = append([]float32(nil), c...)
-			}
-		})
+	nodes, grown := []node{{0, int32(len(order)), t.k}}, true
+	for level := 0; grown; level++ {
+		centres, err := t.place(nodes, order, level)
+		if err == nil {
+			err = t.labelRows(nodes, centres, order, label)
+		}
 		if err != nil {
 			return nil, err
 		}
-		if err := t.labelRows(nodes, centres, order, label); err != nil {
-			return nil, err
-		}
-		err = t.each(len(nodes), func(_, i int) {
-			if nd := nodes[i]; len(centres[i]) > t.dim {
-				centres[i] = t.takeBack(centres[i], order[nd.lo:nd.hi], label[nd.lo:nd.hi])
-			}
-		})
-		if err != nil {
-			return nil, err
-		}
-		next, grown := t.children(nodes, centres, order, label)
-		nodes = next
-		if !grown {
-			return t.leaves(nodes, order), nil
-		}
+		nodes, grown = t.children(nodes, centres, order, label)
 	}
+	return t.leaves(nodes, order), nil
+}
+
+// place places centres in every node with more than one leaf.
+func (t *trainer) place(nodes []node, order []int32, level int) ([][]float32, error) {
+	centres := make([][]float32, len(nodes))
+	err := t.each(len(nodes), func(worker, i int) {
+		if nd := nodes[i]; nd.leaves > 1 {
+			c := t.fitters[worker].fit(order[nd.lo:nd.hi], branches(nd.leaves), t.rng(stepTree+level, i))
+			centres[i] = slices.Clone(c)
+		}
+	})
+	return centres, err
 }
 
 // branches returns the number of children for a node of that many leaves: the
-// same at every level below it, and at most maxBranch.
+// smallest that takes no more levels than maxBranch children would.
 func branches(leaves int) int {
-	if leaves <= maxBranch {
-		return leaves
+	b := min(leaves, maxBranch)
+	for b > 2 && levels(leaves, b-1) == levels(leaves, maxBranch) {
+		b--
 	}
-	height := math.Ceil(math.Log(float64(leaves)) / math.Log(maxBranch))
-	return min(maxBranch, int(math.Ceil(math.Pow(float64(leaves), 1/height))))
+	return b
+}
+
+// levels returns the height of a tree of that many leaves with b children a node.
+func levels(leaves, b int) int {
+	height := 0
+	for reach := 1; reach < leaves; reach *= b {
+		height++
+	}
+	return height
 }
 
 // labelRows finds the nearest centre of its node for every row of the nodes that
-// have at least two.
+// have at least two, then takes back the centres with too few rows.
 func (t *trainer) labelRows(nodes []node, centres [][]float32, order, label []int32) error {
 	var spans []span
 	for i, nd := range nodes {
@@ -81,10 +84,18 @@ func (t *trainer) labelRows(nodes []node, centres [][]float32, order, label []in
 			spans = appendSpans(spans, int32(i), nd.lo, nd.hi, 1024)
 		}
 	}
-	return t.each(len(spans), func(_, task int) {
+	err := t.each(len(spans), func(_, task int) {
 		s := spans[task]
 		for at := s.lo; at < s.hi; at++ {
 			label[at] = nearestOf(t.vec(order[at]), centres[s.owner])
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return t.each(len(nodes), func(_, i int) {
+		if nd := nodes[i]; len(centres[i]) > t.dim {
+			centres[i] = t.takeBack(centres[i], order[nd.lo:nd.hi], label[nd.lo:nd.hi])
 		}
 	})
 }

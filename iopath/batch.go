@@ -22,7 +22,7 @@ type Batch struct {
 	// Owner only.
 	staged  wave       // reads since the last Submit
 	refused wave       // staged reads that cannot be tried
-	ready   *request   // completions taken from done, not yet returned by Next
+	ready   *request   // taken from mu.head, not yet returned by Next
 	pending int        // submitted, not yet returned by Next
 	used    []*request // every request since the last Release
 	free    []*request // spare requests
@@ -156,8 +156,9 @@ func (b *Batch) deliverRefused(w wave) {
 }
 
 // Next returns the next completion in order of arrival, waiting for one until
-// ctx ends. It returns ErrDrained when nothing is pending. After the error of
-// ctx the reads are still pending: call Next again or Release.
+// ctx ends, which may be noticed a few milliseconds late. It returns ErrDrained
+// when nothing is pending. After the error of ctx the reads are still pending:
+// call Next again or Release.
 func (b *Batch) Next(ctx context.Context) (Completion, error) {
 	if b.pending == 0 {
 		return Completion{}, ErrDrained

@@ -301,3 +301,15 @@ func TestCloseLeavesNothing(t *testing.T) {
 		}
 	})
 }
+
+// TestManyEngines opens more engines than a process will ever want.
+func TestManyEngines(t *testing.T) {
+	needRing(t)
+	for range 30 {
+		e := openEngine(t, Config{Engine: IOUring})
+		f, want := openContent(t, e, 20_000)
+		b := e.NewBatch()
+		readAll(t, b, f, want, []span{{1, 15_000}, {500, 100}})
+		b.Release()
+	}
+}
