@@ -191,18 +191,32 @@ func (s *Store) newBuild(bucket, name string, cfg IndexConfig, opts BuildOptions
 	}
 	s.writeMu.Lock()
 	defer s.writeMu.Unlock()
-	id, err := s.catalog.NextIndexID()
+	id, err := s.unusedID()
 	if err != nil {
 		return nil, err
 	}
 	b := &build{store: s, cfg: cfg, opts: opts, memory: memory,
-		tmp: filepath.Join(s.dir, temporaryDir, fmt.Sprintf("build-%08x", id))}
+		tmp: buildDir(s.dir, id)}
 	b.row = catalog.Index{
 		ID: id, Bucket: bucket, Name: name, Dimension: cfg.Dimension, Metric: cfg.Metric.String(),
 		Created: time.Now().UTC(), RotationSeed: cfg.Seed, Bits: cfg.Bits,
 		Dials: catalog.Dials{RecallTarget: defaultRecallTarget},
 	}
 	return b, errors.Join(os.MkdirAll(b.tmp, 0o755), os.MkdirAll(indexDir(s.dir, id), 0o755))
+}
+
+// unusedID gives out an index id, past those of files that a damaged catalog has
+// forgotten.
+func (s *Store) unusedID() (uint32, error) {
+	for {
+		id, err := s.catalog.NextIndexID()
+		if err != nil {
+			return 0, err
+		}
+		if _, err := os.Stat(indexDir(s.dir, id)); errors.Is(err, os.ErrNotExist) {
+			return id, nil
+		}
+	}
 }
 
 // vacant fails when the index exists or the store may not be changed.
@@ -246,16 +260,28 @@ func (b *build) abandon() error {
 	if b.ix != nil {
 		errs = append(errs, b.ix.close())
 	}
-	errs = append(errs, b.staged.close(), b.keys.Close(), b.placed.close(), os.RemoveAll(b.tmp))
-	dir := indexDir(b.store.dir, b.row.ID)
+	errs = append(errs, b.staged.close(), b.keys.Close(), b.placed.close())
 	rows := b.store.catalog.NewBatch()
 	rows.DeleteIndexRows(b.row.ID)
-	return errors.Join(append(errs, os.RemoveAll(dir), rows.Commit())...)
+	// Rows first, the temporary directory last: what is left names its id.
+	err := rows.Commit()
+	for _, dir := range []string{indexDir(b.store.dir, b.row.ID), b.tmp} {
+		if err == nil {
+			err = os.RemoveAll(dir)
+		}
+	}
+	return errors.Join(append(errs, err)...)
 }
 
 // commit makes the index durable and visible.
 func (b *build) commit(ctx context.Context) error {
 	b.opts.Progress("commit", 0, 0)
+	if err := ctx.Err(); err != nil {
+		return err // the last chance: what follows is too short to be cut
+	}
+	if b.store.ending.Err() != nil {
+		return ErrClosed
+	}
 	if err := errors.Join(iopath.SyncDir(b.ix.dir), iopath.SyncDir(filepath.Dir(b.ix.dir))); err != nil {
 		return err
 	}

@@ -56,14 +56,17 @@ func (n *nearest) limit() float32 {
 	return n.dist[calibrationDepth-1]
 }
 
+// add keeps a row that is among the nearest. Of equally near rows the lower is
+// nearer: the order of arrival depends on the workers.
 func (n *nearest) add(dist float32, row uint32) {
+	before := func(i int) bool { return dist < n.dist[i] || dist == n.dist[i] && row < n.row[i] }
 	if n.n < calibrationDepth {
 		n.n++
-	} else if dist >= n.dist[n.n-1] {
+	} else if !before(n.n - 1) {
 		return
 	}
 	i := n.n - 1
-	for i > 0 && n.dist[i-1] > dist {
+	for i > 0 && before(i-1) {
 		n.dist[i], n.row[i] = n.dist[i-1], n.row[i-1]
 		i--
 	}
@@ -114,7 +117,7 @@ func (c *calibrator) observe(w *worker, row uint64) {
 	normSq := simd.DotF32(w.rotated, w.rotated)
 	for i, dot := range w.dots {
 		d := normSq + c.normSq[i] - 2*dot
-		if d < w.nearest[i].limit() && row != c.rows[i] {
+		if d <= w.nearest[i].limit() && row != c.rows[i] {
 			w.nearest[i].add(d, uint32(row))
 		}
 	}
@@ -251,7 +254,11 @@ func (c *calibration) capOdds(sample []sampleQuery, k int) []float64 {
 		}
 		slices.Sort(found)
 		lose := (total - len(found)) / 5
-		out = append(out, found[min(lose, len(found)-1)])
+		odds := found[min(lose, len(found)-1)]
+		if len(out) > 0 {
+			odds = min(odds, out[len(out)-1]) // a wider cap never stops earlier
+		}
+		out = append(out, odds)
 	}
 	return out
 }

@@ -110,7 +110,23 @@ func decodeCalibration(j []byte) (*calibration, error) {
 	if err := json.Unmarshal(j, c); err != nil {
 		return nil, fmt.Errorf("calibration: %w", err)
 	}
+	if !c.complete() {
+		return &calibration{Rule: defaultStopRule}, nil
+	}
 	return c, nil
+}
+
+// complete says that the ladders hold what queries look up in them.
+func (c *calibration) complete() bool {
+	last := 0
+	for i := range c.Ladders {
+		l := &c.Ladders[i]
+		if l.K <= last || len(l.Steps) == 0 || len(l.Caps) == 0 {
+			return false
+		}
+		last = l.K
+	}
+	return len(c.Ladders) >= 2 || !c.Fitted && len(c.Presets) == 0
 }
 
 // presetRecalls are the targets that presets are kept for.
@@ -143,7 +159,7 @@ func (c *calibration) makePresets(postings int) {
 
 // probeCap is the cap that goes with a mean number of probes: so far above it
 // that it binds only where something is wrong.
-func probeCap(probes float64, postings int) int { return min(postings, int(8*probes)+8) }
+func probeCap(probes float64, postings int) int { return min(postings, int(8*max(probes, 0))+8) }
 
 func (c *calibration) ladderOf(k int) *ladder {
 	for i := range c.Ladders {

@@ -26,7 +26,7 @@
 // # Cost
 //
 // A block volume sells operations, so every answer carries a Work: its reads, bytes,
-// waves, probes and CPU time. QPS <= IOPS / reads, and QPS <= throughput / bytes.
+// waves, probes and the time it computed. QPS <= IOPS / reads, and QPS <= throughput / bytes.
 //
 // May import: centroids, posting, rescore, rq, rq/simd, iopath, internal/catalog, internal/diskfile
 package sprat

@@ -58,6 +58,12 @@ func indexDir(root string, id uint32) string {
 	return filepath.Join(root, indexesDir, fmt.Sprintf("%08x", id))
 }
 
+// buildDir holds the temporary files of the build of an index id. It exists from
+// before the index's own directory until its row is committed.
+func buildDir(root string, id uint32) string {
+	return filepath.Join(root, temporaryDir, fmt.Sprintf("build-%08x", id))
+}
+
 // Index returns an open index. Errors: ErrNotFound; ErrCorrupt when its files
 // are damaged.
 func (s *Store) Index(bucket, name string) (*Index, error) {
@@ -132,8 +138,9 @@ func (s *Store) openIndexes() error {
 	return s.clearLeftovers(known)
 }
 
-// clearLeftovers removes the directories and rows of index ids that no index
-// row names: builds that a crash cut short.
+// clearLeftovers removes the directories and rows of builds that a crash cut
+// short: index ids that no index row names and whose temporary directory is still
+// there. Files without either are what a damaged catalog has forgotten; they stay.
 func (s *Store) clearLeftovers(known map[string]bool) error {
 	entries, err := os.ReadDir(filepath.Join(s.dir, indexesDir))
 	if err != nil {
@@ -146,23 +153,26 @@ func (s *Store) clearLeftovers(known map[string]bool) error {
 		if err != nil || known[e.Name()] || filepath.Base(indexDir(s.dir, uint32(id))) != e.Name() {
 			continue
 		}
+		if _, err := os.Stat(buildDir(s.dir, uint32(id))); err != nil {
+			s.log.Error("kept the files of an index that the catalog does not know", "index_id", id)
+			continue
+		}
 		b.DeleteIndexRows(uint32(id))
 		dead = append(dead, filepath.Join(s.dir, indexesDir, e.Name()))
 		s.log.Info("removing what an unfinished build left", "index_id", id)
 	}
+	// Rows first, the temporary directories last: what is left names its id.
 	if len(dead) == 0 {
 		err = b.Discard()
 	} else {
-		err = b.Commit() // rows first: a directory left behind names its id
+		err = b.Commit()
 	}
-	tmp := filepath.Join(s.dir, temporaryDir)
-	errs := []error{err, os.RemoveAll(tmp), os.MkdirAll(tmp, 0o755)}
-	for _, d := range dead {
+	for _, d := range append(dead, filepath.Join(s.dir, temporaryDir)) {
 		if err == nil {
-			errs = append(errs, os.RemoveAll(d))
+			err = os.RemoveAll(d)
 		}
 	}
-	return errors.Join(errs...)
+	return errors.Join(err, os.MkdirAll(filepath.Join(s.dir, temporaryDir), 0o755))
 }
 
 // openIndex opens the files of one index and loads what stays in memory.
@@ -252,17 +262,27 @@ func (ix *Index) loadDirectory() error {
 	if err != nil {
 		return err
 	}
-	return ix.store.catalog.Extents(ix.row.ID, func(id uint32, v []byte) error {
+	broken := func(err error) error {
+		return &CorruptionError{Path: filepath.Join(ix.store.dir, catalogDir), Err: err}
+	}
+	err = ix.store.catalog.Extents(ix.row.ID, func(id uint32, v []byte) error {
 		e, err := posting.DecodeExtent(v)
 		if err != nil {
-			return err
+			return broken(err)
 		}
 		if e.Offset()+int64(e.Bytes) > size {
 			return &CorruptionError{Path: ix.path(postingsFile), Offset: e.Offset(),
 				Err: fmt.Errorf("posting %d of %d bytes lies beyond the end of the file (%d)", id, e.Bytes, size)}
 		}
-		return ix.directory.Put(id, e)
+		if err := ix.directory.Put(id, e); err != nil {
+			return broken(err)
+		}
+		return nil
 	})
+	if n := uint64(ix.directory.Len()); err == nil && n != ix.row.Postings {
+		err = broken(fmt.Errorf("%d postings in the directory of index %q, its row says %d", n, ix.Name(), ix.row.Postings))
+	}
+	return err
 }
 
 // close waits for the queries in progress and closes the files.

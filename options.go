@@ -141,7 +141,10 @@ type Work struct {
 	Waves        int           `json:"waves"`
 	CacheHits    int           `json:"cache_hits"`
 	Elapsed      time.Duration `json:"elapsed_ns"`
-	Stop         string        `json:"stop"` // why no more postings were read
+	// Busy is the part of Elapsed not spent waiting for reads: what the query
+	// takes of a processor, as far as one query alone can tell.
+	Busy time.Duration `json:"busy_ns"`
+	Stop string        `json:"stop"` // why no more postings were read
 }
 
 // Result is the answer to a query: at most k matches, nearest first, ties by

@@ -196,7 +196,9 @@ func (s *searcher) inOrder(ctx context.Context, reads int, f func(tag int, data 
 		if reads == 0 {
 			return nil
 		}
+		asked := time.Now()
 		c, err := s.batch.Next(ctx)
+		s.waited += time.Since(asked)
 		if err != nil {
 			return err
 		}

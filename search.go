@@ -86,6 +86,7 @@ type searcher struct {
 	rows    []row // what was read of exact candidates
 
 	work    Work
+	waited  time.Duration // for reads
 	partial bool
 	trace   *strings.Builder // nil unless asked for
 }
@@ -148,7 +149,7 @@ func (s *searcher) begin(q []float32, k int, opts *QueryOptions) {
 	s.query.Reset(s.rotate)
 	s.cands.Reset(k)
 	s.rows, s.order, s.next = s.rows[:0], s.order[:0], 0
-	s.work, s.partial, s.trace = Work{}, false, nil
+	s.work, s.waited, s.partial, s.trace = Work{}, 0, false, nil
 	s.batch = s.ix.store.engine.NewBatch()
 	if opts.Trace {
 		s.trace = &strings.Builder{}
@@ -158,6 +159,7 @@ func (s *searcher) begin(q []float32, k int, opts *QueryOptions) {
 }
 
 func (s *searcher) end() {
+	clear(s.rows) // they alias the buffers
 	s.batch.Release()
 	s.batch = nil
 }
@@ -167,8 +169,9 @@ func (s *searcher) account(start time.Time) {
 	s.work.Reads, s.work.Bytes, s.work.Waves = int(reads), bytes, int(waves)
 	s.work.Candidates = s.cands.Len()
 	s.work.Elapsed = time.Since(start)
-	s.say("answer: %d reads, %d KiB, %d waves in %v; stopped probing by %s\n", s.work.Reads,
-		s.work.Bytes>>10, s.work.Waves, s.work.Elapsed.Round(time.Microsecond), s.work.Stop)
+	s.work.Busy = s.work.Elapsed - s.waited
+	s.say("answer: %d reads, %d KiB, %d waves in %v, %v of them computing; stopped probing by %s\n", s.work.Reads,
+		s.work.Bytes>>10, s.work.Waves, s.work.Elapsed.Round(time.Microsecond), s.work.Busy.Round(time.Microsecond), s.work.Stop)
 }
 
 func (s *searcher) say(format string, args ...any) {

@@ -27,7 +27,8 @@ type ANNConfig struct {
 	// index's dials. Default 1 to 256, in steps of about a half.
 	Probes []int
 	// Targets are recalls to ask for, which let the index choose dials and stop
-	// rules; Recalls are added to them. Default 0.8 to 0.999.
+	// rules; Recalls are added to them. Those that the index has no preset for are
+	// left out. Default 0.8 to 0.998.
 	Targets []float64
 	// K is the number of results of a query. Default 10.
 	K int
@@ -55,7 +56,7 @@ func (c ANNConfig) withDefaults() ANNConfig {
 		c.Probes = []int{1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256}
 	}
 	if len(c.Targets) == 0 {
-		c.Targets = []float64{0.8, 0.85, 0.9, 0.93, 0.95, 0.97, 0.98, 0.99, 0.995, 0.999}
+		c.Targets = []float64{0.8, 0.85, 0.9, 0.93, 0.95, 0.97, 0.98, 0.99, 0.995, 0.998}
 	}
 	c.Targets = slices.Concat(c.Targets, c.Recalls)
 	slices.Sort(c.Targets)
@@ -302,9 +303,14 @@ func (r *annRun) sweep(ctx context.Context) error {
 	return nil
 }
 
-// targets asks for recalls and lets the index choose its dials.
+// targets asks for recalls and lets the index choose its dials. What is beyond
+// its last preset it answers by reading everything, which says nothing.
 func (r *annRun) targets(ctx context.Context) error {
+	presets := r.index.Stats().Presets
 	for _, recall := range r.cfg.Targets {
+		if n := len(presets); n > 0 && recall > presets[n-1].Recall {
+			break
+		}
 		p, err := r.measure(ctx, fmt.Sprintf("recall target %g", recall), sprat.QueryOptions{RecallTarget: recall})
 		if err != nil {
 			return err

@@ -1,7 +1,5 @@
 package centroids
 
-import "github.com/spratdb/sprat/rq"
-
 // newBlock returns an empty block with room for rows codes of size bytes.
 func newBlock(rows, size int) *block {
 	return &block{
@@ -49,12 +47,4 @@ func (b *block) fitted(size int) *block {
 		return b
 	}
 	return b.clone(len(b.ids), size)
-}
-
-// distances writes the squared distances of q to the rows of b to dst and returns
-// that part of it.
-func (b *block) distances(coder rq.CentroidCoder, q *rq.Query, ws *Workspace) []float32 {
-	ws.dist = resize(ws.dist, len(b.ids))
-	coder.Distances(ws.dist, q, b.codes, b.scale, b.normSq, &ws.rq)
-	return ws.dist
 }

@@ -28,9 +28,9 @@
 // result have grown.
 //
 // Up to 20,000 centroids every search looks at all of them, and differs from an
-// exact one only by the rounding of the query (Set.Nearest). Above, a search
-// looks at the groups nearest to the query: 6,000 + 16 n + rows/25 rows for the n
-// nearest, which finds 0.99 of them or more for n up to 256.
+// exact one only by the rounding of the query (Set.Nearest). Above, a search scans
+// the groups nearest to the query until more of them change next to nothing, and
+// finds 0.99 of the n nearest or more.
 //
 // Train gives the same centroids for the same sample, configuration and seed on
 // any machine and for any number of workers.

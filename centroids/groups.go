@@ -23,14 +23,6 @@ const (
 	groupSeed = 0x67726f757073
 )
 
-// scanRows returns how many rows of a grouped set of total rows Nearest looks at
-// for the n nearest. Measured need for 0.99 at 30,000 to 100,000 centroids of
-// sift128, glove100 and clustered768: 5,000 rows for n = 32, 8,000 for n = 256,
-// hardly more with more rows.
-func scanRows(total, n int) int {
-	return 6000 + 16*n + total/25
-}
-
 // grouper puts a grouped set together.
 type grouper struct {
 	coder  rq.CentroidCoder

@@ -137,9 +137,6 @@ func TestNearestOfGroupsAgreesWithScan(t *testing.T) {
 	}
 	ws := new(Workspace)
 	for _, n := range []int{1, 32, 256} {
-		if scanRows(m.grouped.Len(), n) >= m.grouped.Len()*2/3 {
-			t.Fatalf("%d rows of %d are no test", scanRows(m.grouped.Len(), n), m.grouped.Len())
-		}
 		found, total := 0, 0
 		for i := range 100 {
 			q := query(m.vectors[i*211*m.dim:][:m.dim])
@@ -157,6 +154,45 @@ func TestNearestOfGroupsAgreesWithScan(t *testing.T) {
 		if recall := float64(found) / float64(total); recall < 0.99 {
 			t.Errorf("n %d: recall %.4f of the exact scan", n, recall)
 		}
+		// The last search left traces of what it scanned.
+		if scanned := seenRows(m.grouped, ws); scanned < n || scanned > m.grouped.Len()/2 {
+			t.Errorf("n %d: %d rows of %d scanned", n, scanned, m.grouped.Len())
+		}
+	}
+}
+
+// seenRows returns how many rows the last search by groups looked at.
+func seenRows(s *Set, ws *Workspace) int {
+	rows := 0
+	for at, b := range s.blocks {
+		if ws.seen[at] {
+			rows += len(b.ids)
+		}
+	}
+	return rows
+}
+
+// TestNearestOfEquidistantGroups is the worst case for groups: all centroids are
+// about equally far from the query, and the search must not stop early.
+func TestNearestOfEquidistantGroups(t *testing.T) {
+	m := manyRows()
+	if m.err != nil {
+		t.Fatal(m.err)
+	}
+	far := slices.Repeat([]float32{1e4}, m.dim)
+	q, ws, found := query(far), new(Workspace), 0
+	want, got := m.flat.Nearest(nil, q, 256, ws), m.grouped.Nearest(nil, q, 256, ws)
+	in := make(map[uint32]bool)
+	for _, c := range got {
+		in[c.ID] = true
+	}
+	for _, c := range want {
+		if in[c.ID] {
+			found++
+		}
+	}
+	if found < 250 {
+		t.Errorf("%d of 256 found", found)
 	}
 }
 
@@ -165,7 +201,10 @@ func TestNearestOfGroupsFallsBackToScan(t *testing.T) {
 	if m.err != nil {
 		t.Fatal(m.err)
 	}
-	n := m.flat.Len() / 2 // scanRows is beyond all rows
+	n := m.flat.Len() / 2
+	if plan := planScan(m.flat.Len(), n); plan.first < plan.limit {
+		t.Fatalf("%+v leaves groups out", plan)
+	}
 	q, ws := query(m.vectors[:m.dim]), new(Workspace)
 	want, got := m.flat.Nearest(nil, q, n, ws), m.grouped.Nearest(nil, q, n, ws)
 	for i := range want {

@@ -15,48 +15,51 @@ type candidate struct {
 }
 
 // selector keeps the want smallest of the candidates offered to it. It lets them
-// pile up to several times want and then drops the larger ones by quickselect, so
-// that an offer costs constant time for any want.
+// pile up to room, twice want or more, and then drops the larger ones by
+// quickselect, so that an offer costs constant time for any want.
 type selector struct {
-	want  int
-	limit uint64 // a candidate must be below this
-	pile  []candidate
+	want, room int
+	limit      uint64 // a candidate must be below this
+	pile       []candidate
+	// accepted counts the candidates taken since the last mark. At most so many of
+	// the want smallest are new since then.
+	accepted int
 }
 
 // reset prepares for the want smallest of at most n candidates.
 func (s *selector) reset(want, n int) {
-	s.want, s.limit = want, math.MaxUint64
-	if room := min(max(2*want, want+128), n); cap(s.pile) < room {
-		s.pile = make([]candidate, 0, room)
-	}
-	s.pile = s.pile[:0]
+	s.want, s.room = want, min(max(2*want, want+128), n)
+	s.limit, s.accepted = math.MaxUint64, 0
+	s.pile = resize(s.pile, s.room)[:0]
+}
+
+// mark starts to count accepted candidates anew.
+func (s *selector) mark() {
+	s.shrink()
+	s.accepted = 0
 }
 
 // offer takes the rows first, first+1, ... with their distances and ids.
 func (s *selector) offer(dist []float32, ids []uint32, first int32) {
 	ids = ids[:len(dist)]
-	limit, pile := s.limit, s.pile
 	for i, d := range dist {
 		key := uint64(math.Float32bits(d))<<32 | uint64(ids[i])
-		if key >= limit {
+		if key >= s.limit {
 			continue
 		}
-		if len(pile) == cap(pile) {
-			s.pile = pile
-			s.shrink()
-			limit, pile = s.limit, s.pile
-			if key >= limit {
+		if len(s.pile) == s.room {
+			if s.shrink(); key >= s.limit {
 				continue
 			}
 		}
-		pile = append(pile, candidate{key, first + int32(i)})
+		s.pile = append(s.pile, candidate{key, first + int32(i)})
+		s.accepted++
 	}
-	s.pile = pile
 }
 
 // shrink drops all but the want smallest.
 func (s *selector) shrink() {
-	if len(s.pile) <= s.want {
+	if len(s.pile) < s.want {
 		return
 	}
 	quickselect(s.pile, s.want-1)

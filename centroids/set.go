@@ -2,7 +2,6 @@ package centroids
 
 import (
 	"fmt"
-	"slices"
 	"sort"
 	"unsafe"
 
@@ -41,10 +40,19 @@ type block struct {
 
 // newSet puts blocks together, leaving out empty ones.
 func newSet(coder rq.CentroidCoder, blocks []*block) *Set {
-	blocks = slices.Clone(slices.DeleteFunc(blocks, func(b *block) bool { return len(b.ids) == 0 }))
-	s := &Set{coder: coder, blocks: slices.Clip(blocks), start: make([]int32, len(blocks)+1)}
-	for at, b := range blocks {
-		s.start[at+1] = s.start[at] + int32(len(b.ids))
+	full := 0
+	for _, b := range blocks {
+		if len(b.ids) > 0 {
+			full++
+		}
+	}
+	s := &Set{coder: coder, blocks: make([]*block, 0, full), start: make([]int32, 1, full+1)}
+	rows := int32(0)
+	for _, b := range blocks {
+		if len(b.ids) > 0 {
+			rows += int32(len(b.ids))
+			s.blocks, s.start = append(s.blocks, b), append(s.start, rows)
+		}
 	}
 	return s
 }

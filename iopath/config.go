@@ -54,7 +54,7 @@ type Config struct {
 	Depth int
 
 	// Rings is the number of io_uring instances, 1 or 2, each with its own
-	// thread and an equal share of Depth. Default 1, and 2 from 8 processors on.
+	// thread; Depth bounds them together. Default 1, and 2 from 8 processors on.
 	Rings int
 
 	// PoolBytes bounds the idle memory that is kept for later reads, in bytes.

@@ -20,8 +20,9 @@ type Fault struct {
 	Kind FaultKind
 
 	// Until, when not nil, keeps the attempt with the "device" until the
-	// channel is closed: the buffer belongs to the read, the slot is taken, and
-	// the bytes arrive only afterwards.
+	// channel is closed: the buffer belongs to the read, its place in
+	// Config.Depth is taken, and the bytes arrive only afterwards (on io_uring by
+	// a blocking pread).
 	Until <-chan struct{}
 }
 

@@ -13,26 +13,25 @@ type gate struct {
 	told    func()       // called by leave after starved; not while any lock is held
 }
 
-// enter takes up to n places and returns how many. Fewer than n marks the gate
-// starved, so that the next leave calls told.
+// enter takes up to n >= 1 places and returns how many. Fewer than n marks the
+// gate starved, so that the next leave calls told. Whoever got some and lost a
+// race for the mark will come again when these are done, so only for none at
+// all is it worth looking twice.
 func (g *gate) enter(n int) int {
 	for {
 		in := g.inside.Load()
-		got := min(int64(n), g.limit-in)
-		if got <= 0 {
+		got := max(0, min(int64(n), g.limit-in))
+		if !g.inside.CompareAndSwap(in, in+got) {
+			continue
+		}
+		raise(&g.most, in+got)
+		if got < int64(n) {
 			g.starved.Store(true)
-			if n > 0 && g.inside.Load() < g.limit {
-				continue // somebody left before the mark could be seen
-			}
-			return 0
 		}
-		if g.inside.CompareAndSwap(in, in+got) {
-			raise(&g.most, in+got)
-			if got < int64(n) {
-				g.starved.Store(true)
-			}
-			return int(got)
+		if got == 0 && g.inside.Load() < g.limit {
+			continue // somebody left before the mark could be seen
 		}
+		return int(got)
 	}
 }
 

@@ -286,3 +286,28 @@ func TestRegisteredFiles(t *testing.T) {
 		}
 	})
 }
+
+// TestOlderKernels runs the engine with the set-up flags of each kernel, after a
+// flag that none knows.
+func TestOlderKernels(t *testing.T) {
+	needRing(t)
+	const unknown = 1 << 30
+	all := setupSteps[oneThread]
+	defer func() { setupSteps[oneThread] = all }()
+	for i, flags := range all {
+		setupSteps[oneThread] = []uint32{unknown, flags}
+		e := openEngine(t, Config{Engine: IOUring, Rings: 1})
+		f, want := openContent(t, e, 200*5000)
+		b := e.NewBatch()
+		readAll(t, b, f, want, row(200))
+		readAll(t, b, f, want, row(3))
+		b.Release()
+		if s := e.Stats(); s.Errors != 0 || s.InFlight != 0 {
+			t.Errorf("step %d, flags %#x: %+v", i, flags, s)
+		}
+	}
+	setupSteps[oneThread] = []uint32{unknown}
+	if _, err := Open(t.TempDir(), Config{Engine: IOUring}); !errors.Is(err, unix.EINVAL) {
+		t.Errorf("open with unknown flags only: %v", err)
+	}
+}

@@ -10,7 +10,7 @@ type Stats struct {
 	Bytes      int64 // bytes of those reads, after rounding outward to the alignment
 	Waves      int64 // successful Submit calls with at least one read
 	Errors     int64 // reads completed with an error
-	Cancelled  int64 // reads dropped from the queue unread: released batch, ended context, closed engine
+	Cancelled  int64 // of these, dropped from the queue unread: released batch, ended context, closed engine
 	Retries    int64 // attempts repeated after EINTR, EAGAIN or EIO
 	ShortReads int64 // attempts that returned less than was needed
 	QueueWaits int64 // Submit calls that had to wait because the queue was full

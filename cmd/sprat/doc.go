@@ -31,8 +31,8 @@
 //
 // There is one file for each command, which only wires flags to the packages
 // sprat and bench; what every command shares is in root.go (running), flags.go
-// (kinds of values), store.go (opening a store), config.go (--config), output.go
-// and progress.go.
+// (kinds of values), store.go (opening a store), dials.go (flags of a query),
+// config.go (--config), output.go, memoryshares.go and progress.go.
 //
 // May import: root, bench, internal/demodata
 package main

@@ -53,6 +53,16 @@ func FuzzParseSize(f *testing.F) {
 	})
 }
 
+// The store takes 0 for its own choice and a negative size for none.
+func TestCacheFlag(t *testing.T) {
+	for text, want := range map[string]int64{"auto": 0, "0": -1, "64MiB": 64 << 20} {
+		var f cacheFlag
+		if err := f.Set(text); err != nil || f.option() != want {
+			t.Errorf("--cache %s: option %d (%v), want %d", text, f.option(), err, want)
+		}
+	}
+}
+
 func TestParseConfig(t *testing.T) {
 	got, err := parseConfig([]byte("# comment\n\n clients = 4 \ndata=\"a = b\"\r\nempty =\n"))
 	want := []setting{{3, "clients", "4"}, {4, "data", "a = b"}, {5, "empty", ""}}
