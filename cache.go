@@ -38,6 +38,7 @@ func (s *Store) openCache() (err error) {
 	size := s.opts.CacheBytes
 	if size == 0 {
 		size = int64(cacheShare * float64(s.opts.MemoryLimit-baseMemory-s.memoryHeld()))
+		size = min(size, s.cacheable())
 	}
 	if free := s.opts.MemoryLimit - baseMemory - s.memoryHeld(); size > free {
 		return &MemoryLimitError{What: "the cache asked for", Limit: s.opts.MemoryLimit,
@@ -56,6 +57,16 @@ func (s *Store) openCache() (err error) {
 	}
 	s.cache = &cache{blocks: blocks}
 	return nil
+}
+
+// cacheable is what a cache could hold at most: all blocks of all indexes, with
+// room for an index that is built later.
+func (s *Store) cacheable() int64 {
+	total := int64(64 << 20)
+	for _, ix := range s.mu.indexes {
+		total += 2 * ix.diskStats().Total
+	}
+	return total
 }
 
 func cacheKey(kind cacheKind, index, id uint32) uint64 {

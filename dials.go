@@ -179,8 +179,16 @@ func (c *calibration) preset(target float64, k, postings int) Preset {
 		p.SearchProbe = probeCap(c.between(k, func(l *ladder) float64 { return l.step(p.Found).Probes }), postings)
 		return p
 	}
-	return Preset{Recall: target, SearchProbe: max(postings, 1), RescoreLimit: maxSearchProbe, Eps: noBound}
+	p := Preset{Recall: target, SearchProbe: max(postings, 1), RescoreLimit: maxSearchProbe, Eps: noBound}
+	if !c.Fitted {
+		p.Eps = uncalibratedEps
+	}
+	return p
 }
+
+// uncalibratedEps is the rescoring bound of an index too small to be calibrated:
+// one candidate in a thousand that it drops would have been right.
+const uncalibratedEps = 3
 
 // presetOdds is the stop rule's threshold of a preset for k results.
 func (c *calibration) presetOdds(p Preset, k int) float64 {

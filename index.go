@@ -176,23 +176,17 @@ func (s *Store) clearLeftovers(known map[string]bool) error {
 }
 
 // openIndex opens the files of one index and loads what stays in memory.
-func (s *Store) openIndex(row catalog.Index) (ix *Index, err error) {
-	ix, err = newIndex(s, row)
+func (s *Store) openIndex(row catalog.Index) (*Index, error) {
+	ix, err := newIndex(s, row)
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, ix.close())
+	for _, step := range []func() error{ix.openFiles, ix.loadDirectory, ix.loadCentroids} {
+		if err := step(); err != nil {
+			return nil, errors.Join(err, ix.close())
 		}
-	}()
-	if err := ix.openFiles(); err != nil {
-		return nil, err
 	}
-	if err := ix.loadDirectory(); err != nil {
-		return nil, err
-	}
-	return ix, ix.loadCentroids()
+	return ix, nil
 }
 
 // newIndex derives everything that follows from the catalog row alone.
@@ -263,7 +257,7 @@ func (ix *Index) loadDirectory() error {
 		return err
 	}
 	broken := func(err error) error {
-		return &CorruptionError{Path: filepath.Join(ix.store.dir, catalogDir), Err: err}
+		return &CorruptionError{Path: ix.store.catalogPath(), Err: err}
 	}
 	err = ix.store.catalog.Extents(ix.row.ID, func(id uint32, v []byte) error {
 		e, err := posting.DecodeExtent(v)

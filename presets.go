@@ -10,7 +10,7 @@ import (
 )
 
 // depthEps are the bounds of the rescoring that the calibration tries.
-var depthEps = []float64{0, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 2.5, 3}
+var depthEps = []float64{1, 1.25, 1.5, 2, 2.5, 3}
 
 // measure runs the sample on the finished files to learn what each bound of the
 // rescoring reads and keeps, then makes the presets.

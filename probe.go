@@ -1,7 +1,9 @@
 package sprat
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"math"
 	"time"
 
@@ -147,6 +149,12 @@ func (s *searcher) scanPosting(rank int, data []byte, fresh bool) error {
 	if err != nil {
 		e, _ := s.ix.directory.Get(n.ID)
 		return posting.Located(err, s.ix.path(postingsFile), e.Offset())
+	}
+	// The estimates need the centroid that the codes were made for.
+	if code, scale, normSq := s.ix.centroids.Code(n.Row); scale != v.Centroid.Scale || normSq != v.Centroid.NormSq ||
+		!bytes.Equal(code, v.Centroid.Code) {
+		return &CorruptionError{Path: s.ix.path(centroidsFile),
+			Err: fmt.Errorf("the centroid of posting %d is not the one that the posting holds", n.ID)}
 	}
 	s.hits = s.scan.Scan(s.hits[:0], &s.ix.layout, &v, &s.query, n.DistSq, s.rules.eps, s.cands.Limit())
 	for i := range s.hits {

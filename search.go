@@ -2,6 +2,7 @@ package sprat
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spratdb/sprat/centroids"
+	"github.com/spratdb/sprat/internal/catalog"
 	"github.com/spratdb/sprat/iopath"
 	"github.com/spratdb/sprat/posting"
 	"github.com/spratdb/sprat/rescore"
@@ -190,7 +192,7 @@ func (s *searcher) answer() ([]Match, error) {
 		}
 		key, err := s.ix.store.catalog.LongKey(s.ix.row.ID, r.slot)
 		if err != nil {
-			return nil, fmt.Errorf("key of slot %d: %w", r.slot, err)
+			return nil, s.ix.promised(fmt.Errorf("key of slot %d: %w", r.slot, err))
 		}
 		r.key = string(key)
 	}
@@ -228,10 +230,18 @@ func (s *searcher) metadata(m *Match, r *row) error {
 	}
 	meta, err := s.ix.store.catalog.LongMetadata(s.ix.row.ID, r.slot)
 	if err != nil {
-		return fmt.Errorf("metadata of key %q: %w", m.Key, err)
+		return s.ix.promised(fmt.Errorf("metadata of key %q: %w", m.Key, err))
 	}
 	m.Metadata = meta
 	return nil
+}
+
+// promised makes damage of the want of a catalog row that a record names.
+func (ix *Index) promised(err error) error {
+	if errors.Is(err, catalog.ErrNotFound) {
+		return &CorruptionError{Path: ix.store.catalogPath(), Err: err}
+	}
+	return err
 }
 
 var inf = float32(math.Inf(1))

@@ -77,8 +77,10 @@ func (ix *Index) diskStats() DiskStats {
 		return fi.Size()
 	}
 	d := DiskStats{Postings: size(postingsFile), Refine: size(refineFile), Records: size(recordsFile), Centroids: size(centroidsFile)}
-	if n, err := ix.store.catalog.DiskBytes(ix.row.ID); err == nil {
-		d.Catalog = n // an estimate; a catalog that cannot give one fails elsewhere
+	if !ix.closed {
+		if n, err := ix.store.catalog.DiskBytes(ix.row.ID); err == nil {
+			d.Catalog = n // an estimate; a catalog that cannot give one fails elsewhere
+		}
 	}
 	d.Total = d.Postings + d.Refine + d.Records + d.Centroids + d.Catalog
 	return d

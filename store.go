@@ -90,7 +90,7 @@ func (s *Store) open() (err error) {
 	if err := s.claim(); err != nil {
 		return err
 	}
-	if s.catalog, err = catalog.Open(filepath.Join(s.dir, catalogDir), catalog.Config{
+	if s.catalog, err = catalog.Open(s.catalogPath(), catalog.Config{
 		CacheBytes:    min(s.opts.MemoryLimit/16, 64<<20),
 		MemtableBytes: min(s.opts.MemoryLimit/32, 16<<20),
 		ReadOnly:      s.opts.ReadOnly,
@@ -108,6 +108,8 @@ func (s *Store) open() (err error) {
 	}
 	return s.openCache()
 }
+
+func (s *Store) catalogPath() string { return filepath.Join(s.dir, catalogDir) }
 
 // claim creates or checks the marker file and takes its lock, so that a
 // directory is open at most once.

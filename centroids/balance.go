@@ -54,22 +54,22 @@ func (t *trainer) control(c *cells, pass int) error {
 	return nil
 }
 
-// parts is a cell cut up: the new centroids and which of them each member gets.
-type parts struct {
+// pieces is a cell cut up: the new centroids and which of them each member gets.
+type pieces struct {
 	centres []float32
 	label   []int32
 }
 
 // cut cuts the cells that plan cuts, at most into that many parts.
-func (t *trainer) cut(c *cells, plan []int, pass int) ([]parts, error) {
-	cuts := make([]parts, c.len())
+func (t *trainer) cut(c *cells, plan []int, pass int) ([]pieces, error) {
+	cuts := make([]pieces, c.len())
 	err := t.each(c.len(), func(worker, cell int) {
 		if plan[cell] < 2 {
 			return
 		}
 		rows := c.members(cell)
 		centres := t.fitters[worker].fit(rows, plan[cell], t.rng(stepControl+pass, cell))
-		made := parts{slices.Clone(centres), make([]int32, len(rows))}
+		made := pieces{slices.Clone(centres), make([]int32, len(rows))}
 		for i, row := range rows {
 			made.label[i] = nearestOf(t.vec(row), made.centres)
 		}

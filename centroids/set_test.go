@@ -94,6 +94,17 @@ func TestGroupedSetHasAllRowsNearTheirCentres(t *testing.T) {
 	}
 }
 
+func TestGroupingOfVectorsTooLongToSquare(t *testing.T) {
+	vectors := gaussians(100, 8, 1)
+	for i := range vectors {
+		vectors[i] *= 1e30
+	}
+	s := build(t, vectors, 8, 8, 0)
+	if g := grouped(t, s); !equalContents(g, s) || len(g.blocks) != 1 {
+		t.Errorf("grouped as %v", g)
+	}
+}
+
 func equalContents(a, b *Set) bool {
 	ca, cb := contents(a), contents(b)
 	if len(ca) != len(cb) || len(ca) != a.Len() {

@@ -198,6 +198,26 @@ func TestWithCutsALargeGroup(t *testing.T) {
 	}
 }
 
+func TestWithDropsAnEmptyGroup(t *testing.T) {
+	g := grouped(t, build(t, gaussians(2000, 8, 1), 8, 8, 0))
+	gone := g.blocks[7]
+	less, err := edit(g, change{newBuilder(g.coder), gone.ids})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(less.blocks) != len(g.blocks)-1 || slices.Contains(less.blocks, gone) || less.supers.Len() != len(less.blocks) {
+		t.Errorf("%v after dropping a group of %v", less, g)
+	}
+	for at, b := range less.blocks {
+		was := slices.Index(g.blocks, b)
+		have, _, _ := less.supers.Code(int32(at))
+		want, _, _ := g.supers.Code(int32(was))
+		if !slices.Equal(have, want) {
+			t.Errorf("group %d, before %d, has another centre", at, was)
+		}
+	}
+}
+
 func TestWithGroupsAboveTheLimitOnly(t *testing.T) {
 	const dim = 8
 	s := build(t, gaussians(exactRows, dim, 1), dim, 8, 0)

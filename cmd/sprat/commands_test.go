@@ -30,7 +30,7 @@ func TestBuildQueryVerify(t *testing.T) {
 	truth := mustJSON(t, "truth", "--input", f.base, "--queries", f.queries, "--metric", "cosine", "-k", "20",
 		"--truth", ids, "--truth-dist", distances)
 	mustHave(t, truth, "rows queries k metric seconds")
-	if truth["rows"] != 1000.0 || truth["queries"] != 100.0 {
+	if truth["rows"] != 1000.0 || truth["queries"] != float64(setQueries) {
 		t.Errorf("truth: %v", truth)
 	}
 
@@ -55,7 +55,7 @@ func TestBuildQueryVerify(t *testing.T) {
 	}{
 		{[]string{"--truth", ids, "--truth-dist", distances}, "distance", 0.95},
 		{[]string{"--truth", ids, "--keys", f.keys}, "id", 0.94},
-		{[]string{"--truth-dist", distances, "--adaptive", "off", "--search-probe", "1000", "--rescore-limit", "1000"}, "distance", 1},
+		{[]string{"--truth-dist", distances, "--adaptive", "off", "--search-probe", "1000", "--rescore-limit", "100"}, "distance", 0.99},
 	} {
 		got := mustJSON(t, append(ask, c.how...)...)
 		mustHave(t, got, queryFields)
@@ -81,8 +81,8 @@ func checkTexts(t *testing.T, store, queries string) {
 	for line, wants := range map[string][]string{
 		"stats": {"index b/text: 1,000 vectors of dimension 384, cosine", "postings", "recall target 0.95"},
 		"query --index b/text -k 3 --clients 2 --passes 2 --warmup 1 --queries " + queries: {
-			"200 queries, 3 nearest each, 2 at a time", "reads/query", "waves/query", "3,000 IOPS"},
-		"query --index b/text --duration 50ms --deadline 1s --max-reads 100 --queries " + queries: {"queries, 10 nearest each"},
+			"80 queries, 3 nearest each, 2 at a time", "reads/query", "waves/query", "3,000 IOPS"},
+		"query --index b/text --duration 10ms --deadline 1s --max-reads 100 --queries " + queries: {"queries, 10 nearest each"},
 		"trace --index b/text -k 3 --row 7 --queries " + queries:                                  {"dials: search probe", "answer:", "\n  3  "},
 	} {
 		args := words(line)
@@ -94,9 +94,9 @@ func checkTexts(t *testing.T, store, queries string) {
 		}
 	}
 	mustHave(t, mustJSON(t, "stats", "--data", store, "--index", "b/text"), "directory memory_limit memory io volume indexes")
-	mustHave(t, mustJSON(t, "trace", "--data", store, "--index", "b/text", "--queries", queries, "--row", "99"), "trace work matches")
-	o := execute("trace", "--data", store, "--index", "b/text", "--queries", queries, "--row", "100")
-	if o.code != exitUsage || !strings.Contains(o.stderr, "rows 0 to 99") {
+	mustHave(t, mustJSON(t, "trace", "--data", store, "--index", "b/text", "--queries", queries, "--row", "39"), "trace work matches")
+	o := execute("trace", "--data", store, "--index", "b/text", "--queries", queries, "--row", "40")
+	if o.code != exitUsage || !strings.Contains(o.stderr, "rows 0 to 39") {
 		t.Errorf("a row too many: exit %d: %s", o.code, o.stderr)
 	}
 }
@@ -310,8 +310,8 @@ func TestBenchANN(t *testing.T) {
 func TestDemo(t *testing.T) {
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)
-	text := must(t, "demo", "--words", "2000")
-	for _, want := range []string{"2,000 English words", "strawberries", "recall@10", "QPS", "reads/query", "KiB/query",
+	text := must(t, "demo", "--words", "1500")
+	for _, want := range []string{"1,500 English words", "strawberries", "recall@10", "QPS", "reads/query", "KiB/query",
 		"Memory", "I/O engine", "3,000 IOPS", "80,000 IOPS", "One query in words", "probe wave"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the demonstration does not speak of %q:\n%s", want, text)

@@ -82,7 +82,11 @@ func oneErrorLine(t *testing.T, line string, o outcome) {
 }
 
 func TestHelpAndVersion(t *testing.T) {
-	if got := must(t, "--version"); !strings.HasPrefix(got, "sprat ") || strings.Count(got, "\n") != 1 {
+	var out, errs strings.Builder
+	if code := run([]string{"--version"}, &out, &errs); code != exitDone || errs.Len() > 0 {
+		t.Errorf("--version: exit %d: %s", code, errs.String())
+	}
+	if got := out.String(); !strings.HasPrefix(got, "sprat ") || strings.Count(got, "\n") != 1 {
 		t.Errorf("--version prints %q", got)
 	}
 	help := must(t, "--help")
