@@ -56,14 +56,15 @@ func (b *build) measureDepth(ctx context.Context, odds, eps float64) (d rescoreD
 				// The query itself is in the index, so one more is asked for.
 				s.begin(cal.raw[i*dim:(i+1)*dim], calibrationK+1, &QueryOptions{})
 				err := s.search(ctx)
-				s.end()
+				found := b.countHits(s, i)
+				s.end() // clears what was found
 				if err != nil {
 					return err
 				}
 				mu.Lock()
 				n++
 				d.Reads += float64(s.work.RefineReads + s.work.RecordReads)
-				hits += b.countHits(s, i)
+				hits += found
 				mu.Unlock()
 			}
 			return nil

@@ -16,9 +16,10 @@ const (
 	// 100.)
 	samplePerCell = 128
 	// refinePasses is the number of flat Lloyd passes after the tree. The first
-	// controlPasses of them are each followed by size control.
-	refinePasses  = 5
-	controlPasses = 3
+	// controlPasses of them are each followed by size control. (Three passes fewer
+	// cost 0.01 of recall, four more bring 0.002.)
+	refinePasses  = 8
+	controlPasses = 4
 	// In a pass a vector looks for the nearest among so many cells around its own:
 	// more in the first pass, because the tree leaves many vectors far from the
 	// right cell. Looking at all K would take K/128 times the work.

@@ -148,8 +148,8 @@ func TestTrainTargetAndProgress(t *testing.T) {
 	if k := len(cents) / dim; k != 41 { // ceil(2000/49)
 		t.Errorf("%d centroids", k)
 	}
-	if want := []int{0, 1, 2, 3, 4, 5, 6}; !slices.Equal(steps, want) {
-		t.Errorf("progress %v, want %v", steps, want)
+	if len(steps) != 2+refinePasses || !slices.IsSorted(steps) || steps[len(steps)-1] != 1+refinePasses {
+		t.Errorf("progress %v", steps)
 	}
 }
 
