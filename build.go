@@ -74,18 +74,29 @@ func (s *Store) Build(ctx context.Context, bucket, name string, cfg IndexConfig,
 	defer cancel(nil)
 	defer context.AfterFunc(s.ending, func() { cancel(ErrClosed) })()
 
+	if rows == nil {
+		return nil, BuildStats{}, invalid("rows", "an iterator", "nil")
+	}
 	b, err := s.newBuild(bucket, name, cfg, opts)
 	if err != nil {
 		return nil, BuildStats{}, err
 	}
+	finished := false
+	defer func() {
+		if !finished { // an error, or the iterator or a callback panicked
+			s.warn("undo a build", b.abandon())
+		}
+	}()
 	ix, err := b.run(ctx, rows)
 	if err != nil {
 		if cause := context.Cause(ctx); errors.Is(cause, ErrClosed) {
 			err = cause
 		}
-		return nil, b.stats, errors.Join(publicError(err), b.abandon())
+		return nil, b.stats, publicError(err)
 	}
-	return ix, b.stats, os.RemoveAll(b.tmp)
+	finished = true
+	s.warn("remove temporary files", errors.Join(b.staged.close(), b.keys.Close(), b.placed.close(), b.batch.Discard(), os.RemoveAll(b.tmp)))
+	return ix, b.stats, nil
 }
 
 // CreateIndex makes an empty index. Errors as for Build.
@@ -273,44 +284,50 @@ func (b *build) abandon() error {
 	return errors.Join(append(errs, err)...)
 }
 
-// commit makes the index durable and visible.
+// commit makes the index durable and visible. Until its last batch commits, any
+// error leaves the store as it was; after it, nothing can fail.
 func (b *build) commit(ctx context.Context) error {
 	b.opts.Progress("commit", 0, 0)
+	s := b.store
 	if err := ctx.Err(); err != nil {
 		return err // the last chance: what follows is too short to be cut
 	}
-	if b.store.ending.Err() != nil {
+	if s.ending.Err() != nil {
 		return ErrClosed
 	}
-	if err := errors.Join(iopath.SyncDir(b.ix.dir), iopath.SyncDir(filepath.Dir(b.ix.dir))); err != nil {
-		return err
+	if need := baseMemory + s.memoryHeld() + b.ix.MemoryBytes(); need > s.opts.MemoryLimit {
+		return &MemoryLimitError{What: "keeping the new index", Limit: s.opts.MemoryLimit, Needed: need}
 	}
 	if err := b.ingestKeys(ctx); err != nil {
 		return err
 	}
-	s := b.store
 	s.writeMu.Lock()
 	defer s.writeMu.Unlock()
 	if err := s.vacant(b.row.Bucket, b.row.Name); err != nil {
 		return err
 	}
-	if _, err := s.catalog.Bucket(b.row.Bucket); errors.Is(err, catalog.ErrNotFound) {
-		b.batch.PutBucket(catalog.Bucket{Name: b.row.Bucket, Created: b.row.Created})
-	} else if err != nil {
+	_, err := s.catalog.Bucket(b.row.Bucket)
+	if err != nil && !errors.Is(err, catalog.ErrNotFound) {
+		return err
+	}
+	newBucket := err != nil
+	if err := errors.Join(iopath.SyncDir(b.ix.dir), iopath.SyncDir(filepath.Dir(b.ix.dir))); err != nil {
 		return err
 	}
 	b.ix.row = b.row
-	b.batch.PutIndex(b.row)
-	batch := b.batch
-	b.batch = nil
-	if err := batch.Commit(); err != nil {
+	if err := b.commitBatch(func(batch *catalog.Batch) {
+		if newBucket {
+			batch.PutBucket(catalog.Bucket{Name: b.row.Bucket, Created: b.row.Created})
+		}
+		batch.PutIndex(b.row)
+	}); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	s.mu.indexes[b.ix.Name()] = b.ix
 	s.mu.Unlock()
 	b.stats.DiskBytes = b.ix.diskStats().Total
-	return errors.Join(b.staged.close(), b.keys.Close(), b.placed.close())
+	return nil
 }
 
 // ingestKeys brings the sorted keys with their slots into the catalog.

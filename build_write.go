@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/spratdb/sprat/internal/catalog"
 	"github.com/spratdb/sprat/internal/diskfile"
 	"github.com/spratdb/sprat/iopath"
 	"github.com/spratdb/sprat/posting"
@@ -100,7 +101,9 @@ func (b *build) scatter(ctx context.Context, parts []uint32, sp *spill) error {
 	return b.pass(ctx, "encode", func(w *worker, blk *block) error {
 		return b.live(w, blk, func(i int, row uint64) error {
 			routes, slot := b.placed.routes(row), b.placed.slotOf[row]
-			w.buf = b.recordItem(w, blk, i, slot)
+			if err := b.recordItem(w, blk, i, slot); err != nil {
+				return err
+			}
 			if err := sp.add(partOf(routes[0]), w.buf); err != nil {
 				return err
 			}
@@ -118,28 +121,34 @@ func (b *build) scatter(ctx context.Context, parts []uint32, sp *spill) error {
 	})
 }
 
-func (b *build) recordItem(w *worker, blk *block, i int, slot uint32) []byte {
+// recordItem leaves the record item of row i of the block in w.buf.
+func (b *build) recordItem(w *worker, blk *block, i int, slot uint32) error {
 	rec, ref, dim := &b.ix.records, b.ix.refine, b.staged.dim
 	n := 5 + rec.Bytes
 	if ref != nil {
 		n += ref.Bytes
 	}
 	buf := grow(w.buf, n)
+	w.buf = buf
 	buf[0] = itemRecord
 	binary.LittleEndian.PutUint32(buf[1:], slot)
 	key, meta := blk.keys[i], blk.metas[i]
 	keyIn, metaIn := rec.Encode(buf[5:5+rec.Bytes], slot, 0, key, meta, blk.vectors[i*dim:(i+1)*dim])
-	if !keyIn || !metaIn {
-		b.overflow(slot, key, meta, keyIn, metaIn)
-	}
 	if ref != nil {
 		ref.Encode(buf[5+rec.Bytes:], slot, w.rotated, &w.coder)
 	}
-	return buf
+	if keyIn && metaIn {
+		return nil
+	}
+	return b.overflow(slot, key, meta, keyIn, metaIn)
 }
 
-// overflow puts what did not fit into a record into the batch.
-func (b *build) overflow(slot uint32, key, meta []byte, keyIn, metaIn bool) {
+// overflowBytes is how much overflow is collected before it is written.
+const overflowBytes = 1 << 20
+
+// overflow puts what did not fit into a record into the catalog, in batches of
+// bounded size: rows of an index id that no index row names are invisible.
+func (b *build) overflow(slot uint32, key, meta []byte, keyIn, metaIn bool) error {
 	b.overflowMu.Lock()
 	defer b.overflowMu.Unlock()
 	if !keyIn {
@@ -148,6 +157,22 @@ func (b *build) overflow(slot uint32, key, meta []byte, keyIn, metaIn bool) {
 	if !metaIn {
 		b.batch.PutLongMetadata(b.row.ID, slot, meta)
 	}
+	if b.batch.Len() < overflowBytes {
+		return nil
+	}
+	return b.commitBatch(func(*catalog.Batch) {})
+}
+
+// commitBatch adds to the batch, commits it and starts another one. Pebble ends
+// the process when its log cannot be written, so room for it is checked first.
+func (b *build) commitBatch(last func(*catalog.Batch)) error {
+	last(b.batch)
+	if err := b.store.room(4*int64(b.batch.Len()) + catalogReserve); err != nil {
+		return err
+	}
+	batch := b.batch
+	b.batch = b.store.catalog.NewBatch()
+	return batch.Commit()
 }
 
 func (b *build) entryItem(w *worker, p, slot uint32, primary bool) []byte {

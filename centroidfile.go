@@ -46,6 +46,7 @@ func (ix *Index) loadCentroids() error {
 	}
 	ix.store.log.Warn("centroids file cannot be used; reading the posting headers",
 		"index", ix.Name(), "file", ix.path(centroidsFile), "err", err)
+	ix.centroidsFault = err
 	return ix.rebuildCentroids()
 }
 

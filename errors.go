@@ -122,6 +122,8 @@ func publicError(err error) error {
 		return &CorruptionError{Path: re.Path, Offset: re.Offset, Err: err}
 	case errors.As(err, &rd) && errors.Is(err, io.ErrUnexpectedEOF):
 		return &CorruptionError{Path: rd.Path, Offset: rd.Off, Err: err}
+	case errors.Is(err, catalog.ErrCorrupt):
+		return &CorruptionError{Path: catalogDir, Err: err}
 	case errors.Is(err, diskfile.ErrVersion), errors.Is(err, catalog.ErrVersion):
 		return fmt.Errorf("%w: %w", ErrFormat, err)
 	}

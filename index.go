@@ -43,6 +43,8 @@ type Index struct {
 	centroids *centroids.Set
 	directory *posting.Directory
 	calib     *calibration
+	// centroidsFault is why the centroids file could not be used at opening.
+	centroidsFault error
 
 	postingsFile, refineFile, recordsFile *iopath.File
 

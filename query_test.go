@@ -17,27 +17,29 @@ import (
 // TestRecallOnRealData: every metric reaches its recall targets, within the
 // reads that the presets promise, and 1.0 when every posting is read.
 func TestRecallOnRealData(t *testing.T) {
-	for _, d := range realSets(t) {
-		for _, m := range []Metric{d.metric, Dot} {
-			t.Run(fmt.Sprintf("%s-%v", d.name, m), func(t *testing.T) {
-				s := openStore(t, t.TempDir(), Options{})
-				ix := mustBuild(t, s, "i", IndexConfig{Dimension: len(d.rows[0]), Metric: m, PostingBytes: 8 << 10}, d.rows)
-				for _, target := range []float64{0.9, 0.95, 0.99} {
-					recall, reads := recallAt(t, ix, d, 10, QueryOptions{RecallTarget: target})
-					t.Logf("target %.2f: recall %.4f, %.1f reads", target, recall, reads)
-					if recall < target-0.02 {
-						t.Errorf("target %.2f: recall %.4f", target, recall)
-					}
-					if all := float64(ix.directory.Len()); reads > 0.8*all+10 {
-						t.Errorf("target %.2f: %.1f reads of %.0f postings", target, reads, all)
-					}
+	sets := realSets(t)
+	words := sets[2].few(2000, 40)
+	words.metric = Dot // their lengths differ
+	for _, d := range []dataset{sets[0].few(1500, 30), sets[1].few(1000, 30), words} {
+		t.Run(fmt.Sprintf("%s-%v", d.name, d.metric), func(t *testing.T) {
+			t.Parallel()
+			s := openStore(t, t.TempDir(), Options{CacheBytes: -1})
+			ix := mustBuild(t, s, "i", IndexConfig{Dimension: len(d.rows[0]), Metric: d.metric, PostingBytes: 8 << 10}, d.rows)
+			for _, target := range []float64{0.9, 0.95, 0.99} {
+				recall, reads := recallAt(t, ix, d, 10, QueryOptions{RecallTarget: target})
+				t.Logf("target %.2f: recall %.4f, %.1f reads", target, recall, reads)
+				if recall < target-0.02 {
+					t.Errorf("target %.2f: recall %.4f", target, recall)
 				}
-				all := QueryOptions{SearchProbe: ix.directory.Len(), RescoreLimit: len(d.rows)}
-				if recall, _ := recallAt(t, ix, d, 10, all); recall < 0.9995 {
-					t.Errorf("all postings, all rescored: recall %.4f", recall)
+				if all := float64(ix.directory.Len()); reads > 0.8*all+10 {
+					t.Errorf("target %.2f: %.1f reads of %.0f postings", target, reads, all)
 				}
-			})
-		}
+			}
+			all := QueryOptions{SearchProbe: ix.directory.Len(), RescoreLimit: len(d.rows)}
+			if recall, _ := recallAt(t, ix, d, 10, all); recall < 0.9995 {
+				t.Errorf("all postings, all rescored: recall %.4f", recall)
+			}
+		})
 	}
 }
 
@@ -45,11 +47,11 @@ func TestRecallOnRealData(t *testing.T) {
 // to the last bit, in its order, ties by key, for any k.
 func TestAnswersAreExact(t *testing.T) {
 	d := realSets(t)[0]
-	rows := slices.Concat(d.rows[:500], d.rows[:200], d.rows[:100]) // with exact duplicates
+	rows := slices.Concat(d.rows[:250], d.rows[:100], d.rows[:50]) // with exact duplicates
 	for _, m := range []Metric{Cosine, Euclidean, Dot} {
 		s := openStore(t, t.TempDir(), Options{})
-		ix := mustBuild(t, s, "i", IndexConfig{Dimension: len(rows[0]), Metric: m, PostingBytes: 4 << 10}, rows)
-		for _, k := range []int{1, 7, 100, 799, 800, 10_000} {
+		ix := mustBuild(t, s, "i", IndexConfig{Dimension: len(rows[0]), Metric: m, PostingBytes: 16 << 10}, rows)
+		for _, k := range []int{1, 7, 100, 399, 400, 10_000} {
 			for _, fixed := range []bool{false, true} {
 				q := d.queries[k%len(d.queries)]
 				res, err := ix.Query(context.Background(), q, k,
@@ -67,9 +69,9 @@ func TestAnswersAreExact(t *testing.T) {
 
 // TestKAboveEveryDial: k results come back whatever the dials say.
 func TestKAboveEveryDial(t *testing.T) {
-	d := realSets(t)[0]
+	d := realSets(t)[0].few(1000, 1)
 	s := openStore(t, t.TempDir(), Options{})
-	ix := mustBuild(t, s, "i", IndexConfig{Dimension: len(d.rows[0]), Metric: d.metric, PostingBytes: 4 << 10}, d.rows)
+	ix := mustBuild(t, s, "i", IndexConfig{Dimension: len(d.rows[0]), Metric: d.metric, PostingBytes: 32 << 10}, d.rows)
 	for _, k := range []int{1, 10, 100, 1000, 10_000} {
 		res, err := ix.Query(context.Background(), d.queries[0], k, QueryOptions{SearchProbe: 1, RescoreLimit: 1})
 		if err != nil {
@@ -88,8 +90,8 @@ func TestKAboveEveryDial(t *testing.T) {
 // TestAnswersDoNotDependOnTheEngine: the same bytes on every I/O engine, mode
 // and run.
 func TestAnswersDoNotDependOnTheEngine(t *testing.T) {
-	d := realSets(t)[1]
-	rows := slices.Concat(d.rows, d.rows[:300])
+	d := realSets(t)[1].few(600, 8)
+	rows := slices.Concat(d.rows, d.rows[:100])
 	dir := t.TempDir()
 	s := openStore(t, dir, Options{})
 	mustBuild(t, s, "i", IndexConfig{Dimension: len(rows[0]), Metric: d.metric, PostingBytes: 8 << 10}, rows)
@@ -110,7 +112,7 @@ func TestAnswersDoNotDependOnTheEngine(t *testing.T) {
 		for run := range 3 {
 			var got []string
 			var matches [][]Match
-			for _, q := range d.queries[:20] {
+			for _, q := range d.queries {
 				res, err := ix.Query(context.Background(), q, 10, QueryOptions{RecallTarget: 0.9})
 				if err != nil {
 					t.Fatal(err)
@@ -136,7 +138,7 @@ func TestAnswersDoNotDependOnTheEngine(t *testing.T) {
 }
 
 func TestBudgetsAndDeadlines(t *testing.T) {
-	d := realSets(t)[0]
+	d := realSets(t)[0].few(400, 2)
 	s := openStore(t, t.TempDir(), Options{})
 	ix := mustBuild(t, s, "i", IndexConfig{Dimension: len(d.rows[0]), Metric: d.metric, PostingBytes: 4 << 10}, d.rows)
 	for _, budget := range []int{1, 2, 5, 12, 40} {
@@ -171,8 +173,8 @@ func TestBudgetsAndDeadlines(t *testing.T) {
 // TestStopRulesSaveReads: the rules read less than fixed work of the same dials
 // and lose next to nothing.
 func TestStopRulesSaveReads(t *testing.T) {
-	d := realSets(t)[0]
-	s := openStore(t, t.TempDir(), Options{})
+	d := realSets(t)[0].few(1500, 30)
+	s := openStore(t, t.TempDir(), Options{CacheBytes: -1})
 	ix := mustBuild(t, s, "i", IndexConfig{Dimension: len(d.rows[0]), Metric: d.metric, PostingBytes: 8 << 10}, d.rows)
 	dials := QueryOptions{SearchProbe: 16, RescoreLimit: 100}
 	recall, reads := recallAt(t, ix, d, 10, dials)
@@ -192,7 +194,7 @@ func TestStopRulesSaveReads(t *testing.T) {
 }
 
 func TestTrace(t *testing.T) {
-	d := realSets(t)[0]
+	d := realSets(t)[0].few(300, 1)
 	s := openStore(t, t.TempDir(), Options{})
 	ix := mustBuild(t, s, "i", IndexConfig{Dimension: len(d.rows[0]), Metric: d.metric}, d.rows)
 	res, err := ix.Query(context.Background(), d.queries[0], 10, QueryOptions{Trace: true})
@@ -294,7 +296,7 @@ func TestDegenerateData(t *testing.T) {
 	cases := map[string][][]float32{
 		"one":              {gauss(8)},
 		"two":              {gauss(8), gauss(8)},
-		"all equal":        repeat(gauss(64), 5000),
+		"all equal":        repeat(gauss(64), 2600),
 		"two values":       append(repeat(gauss(32), 600), repeat(gauss(32), 600)...),
 		"one dimension":    onDim(1, 500),
 		"three dimensions": onDim(3, 500),
@@ -362,7 +364,7 @@ func TestEmptyIndex(t *testing.T) {
 // TestLongKeysAndMetadata: what does not fit into a record comes back all the
 // same.
 func TestLongKeysAndMetadata(t *testing.T) {
-	d := realSets(t)[0]
+	d := realSets(t)[0].few(300, 0)
 	dir := t.TempDir()
 	s := openStore(t, dir, Options{})
 	key := func(i int) string {
@@ -399,7 +401,7 @@ func TestLongKeysAndMetadata(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, i := range []int{0, 1, 2, 50, 51, 97, 194, 1000} {
+	for _, i := range []int{0, 1, 2, 50, 51, 97, 194, 299} {
 		res, err := ix.Query(context.Background(), d.rows[i], 5, QueryOptions{Metadata: true, Vectors: true})
 		if err != nil {
 			t.Fatal(err)

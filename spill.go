@@ -25,8 +25,7 @@ type spill struct {
 type spillPart struct {
 	mu   sync.Mutex
 	buf  []byte
-	file *os.File
-	size int64 // bytes in the file
+	size int64 // bytes in the file; 0 when there is none
 }
 
 // newSpill makes n partitions that together buffer about memory bytes.
@@ -47,33 +46,39 @@ func (s *spill) add(p int, item []byte) error {
 	return s.flush(p, part)
 }
 
-func (s *spill) flush(p int, part *spillPart) (err error) {
-	if part.file == nil {
-		if part.file, err = os.Create(filepath.Join(s.dir, fmt.Sprintf("part-%04d", p))); err != nil {
-			return err
-		}
+// flush appends the buffer to the partition's file, which is open only for that
+// long: partitions may outnumber the descriptors that a process may have.
+func (s *spill) flush(p int, part *spillPart) error {
+	f, err := os.OpenFile(s.path(p), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
 	}
-	n, err := part.file.Write(part.buf)
+	n, err := f.Write(part.buf)
 	part.size += int64(n)
 	part.buf = part.buf[:0]
-	return err
+	return errors.Join(err, f.Close())
 }
+
+func (s *spill) path(p int) string { return filepath.Join(s.dir, fmt.Sprintf("part-%04d", p)) }
 
 // load returns the items of partition p and forgets them. The payloads stay
 // valid.
 func (s *spill) load(p int) ([][]byte, error) {
 	part := &s.parts[p]
 	data := part.buf
-	if part.file != nil {
+	if part.size > 0 {
 		if err := s.flush(p, part); err != nil {
 			return nil, err
 		}
-		data = make([]byte, part.size)
-		if _, err := io.ReadFull(io.NewSectionReader(part.file, 0, part.size), data); err != nil {
-			return nil, fmt.Errorf("%s: %w", part.file.Name(), err)
+		var err error
+		if data, err = os.ReadFile(s.path(p)); err != nil {
+			return nil, err
+		}
+		if int64(len(data)) != part.size {
+			return nil, fmt.Errorf("%s: %d bytes, want %d: %w", s.path(p), len(data), part.size, io.ErrUnexpectedEOF)
 		}
 	}
-	if err := s.drop(part); err != nil {
+	if err := s.drop(p); err != nil {
 		return nil, err
 	}
 	var items [][]byte
@@ -85,21 +90,21 @@ func (s *spill) load(p int) ([][]byte, error) {
 	return items, nil
 }
 
-func (s *spill) drop(part *spillPart) error {
-	part.buf = nil
-	if part.file == nil {
+func (s *spill) drop(p int) error {
+	part := &s.parts[p]
+	had := part.size > 0
+	part.buf, part.size = nil, 0
+	if !had {
 		return nil
 	}
-	f := part.file
-	part.file = nil
-	return errors.Join(f.Close(), os.Remove(f.Name()))
+	return os.Remove(s.path(p))
 }
 
 // close removes what is left.
 func (s *spill) close() error {
 	var errs []error
 	for i := range s.parts {
-		errs = append(errs, s.drop(&s.parts[i]))
+		errs = append(errs, s.drop(i))
 	}
 	return errors.Join(errs...)
 }

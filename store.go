@@ -90,6 +90,9 @@ func (s *Store) open() (err error) {
 	if err := s.claim(); err != nil {
 		return err
 	}
+	if err := s.checkCatalogDir(); err != nil {
+		return err
+	}
 	if s.catalog, err = catalog.Open(s.catalogPath(), catalog.Config{
 		CacheBytes:    min(s.opts.MemoryLimit/16, 64<<20),
 		MemtableBytes: min(s.opts.MemoryLimit/32, 16<<20),
@@ -107,6 +110,18 @@ func (s *Store) open() (err error) {
 		return err
 	}
 	return s.openCache()
+}
+
+// checkCatalogDir refuses to make a new catalog beside the files of indexes.
+func (s *Store) checkCatalogDir() error {
+	if _, err := os.Stat(s.catalogPath()); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	indexes, err := os.ReadDir(filepath.Join(s.dir, indexesDir))
+	if err != nil || len(indexes) == 0 {
+		return nil // a store that was never used
+	}
+	return &CorruptionError{Path: s.catalogPath(), Err: fmt.Errorf("missing, while %d indexes have files", len(indexes))}
 }
 
 func (s *Store) catalogPath() string { return filepath.Join(s.dir, catalogDir) }
@@ -131,7 +146,11 @@ func (s *Store) claim() error {
 		return err
 	}
 	s.lock = f
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	how := unix.LOCK_EX
+	if s.opts.ReadOnly {
+		how = unix.LOCK_SH // readers share
+	}
+	if err := unix.Flock(int(f.Fd()), how|unix.LOCK_NB); err != nil {
 		return fmt.Errorf("%s: %w by another process or Store (%w)", s.dir, ErrInUse, err)
 	}
 	return checkMark(f, path)
@@ -291,6 +310,29 @@ func (s *Store) change(f func(*catalog.Batch) error, publish func()) error {
 		return err
 	}
 	publish()
+	return nil
+}
+
+// warn logs an error that changes nothing for the caller.
+func (s *Store) warn(what string, err error) {
+	if err != nil {
+		s.log.Warn("could not "+what, "err", err)
+	}
+}
+
+// catalogReserve is the free space that a commit of the catalog asks for beyond
+// its own size: log, table and a compaction of small levels.
+const catalogReserve = 8 << 20
+
+// room fails when the catalog's volume has less than the given bytes free.
+func (s *Store) room(need int64) error {
+	var st unix.Statfs_t
+	if err := unix.Statfs(s.dir, &st); err != nil {
+		return fmt.Errorf("%s: %w", s.dir, err)
+	}
+	if free := int64(st.Bavail) * int64(st.Bsize); free < need {
+		return &iopath.WriteError{Path: s.catalogPath(), Err: fmt.Errorf("%w: %d bytes free, %d needed", unix.ENOSPC, free, need)}
+	}
 	return nil
 }
 

@@ -90,6 +90,9 @@ func (v *verifier) fault(format string, args ...any) {
 
 func (v *verifier) postings() error {
 	ix, total := v.ix, int64(v.ix.directory.Len())
+	if ix.centroidsFault != nil {
+		v.fault("%s could not be used and was rebuilt from the postings: %v", ix.path(centroidsFile), ix.centroidsFault)
+	}
 	err := ix.eachPostingRaw(func(id uint32, e posting.Extent, data []byte, err error) error {
 		v.report.Postings++
 		v.progress("postings", int64(v.report.Postings), total)

@@ -116,6 +116,10 @@ func (w *binWriter) create(path string, dim int) error {
 	if dim < 1 || dim > math.MaxInt32/4 {
 		return fmt.Errorf("bench: create %s: dimension %d outside 1 to %d", path, dim, math.MaxInt32/4)
 	}
+	// The finished file is renamed into place, which would replace a device.
+	if fi, err := os.Stat(path); err == nil && !fi.Mode().IsRegular() {
+		return fmt.Errorf("bench: create %s: it exists and is not a regular file", path)
+	}
 	f, err := os.Create(path + ".partial")
 	if err != nil {
 		return fmt.Errorf("bench: create %s: %w", path, err)

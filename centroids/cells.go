@@ -52,9 +52,7 @@ func (t *trainer) means(c *cells) error {
 		sum := sums[worker]
 		clear(sum)
 		for _, row := range c.members(cell) {
-			for j, x := range t.vec(row) {
-				sum[j] += float64(x)
-			}
+			addTo(sum, t.vec(row))
 		}
 		scale := 1 / float64(c.count(cell))
 		for j, cent := 0, c.cents[cell*t.dim:][:t.dim]; j < len(cent); j++ {

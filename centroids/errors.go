@@ -14,7 +14,6 @@ var (
 	ErrUnknownID = errors.New("no centroid has this id")
 	// ErrShape says that an argument's length, dimension or bit count does not fit.
 	ErrShape = errors.New("wrong shape")
-	// ErrNotFinite says that a vector holds NaN or Inf, or is so long that its
-	// squared norm is not a finite float32.
+	// ErrNotFinite says that a vector holds NaN or Inf, or is too long to work with.
 	ErrNotFinite = errors.New("vector is not finite")
 )

@@ -26,16 +26,23 @@ func words(tb testing.TB) (vectors []float32, dim int) {
 	return vectors, dim
 }
 
-// gaussians returns n vectors around centres of their own, ten a centre.
+// gaussians returns n vectors in clusters of 10 within clusters of 100 within
+// clusters of 1,000.
 func gaussians(n, dim int, seed uint64) []float32 {
 	rng := rand.New(rand.NewPCG(seed, 0))
-	centre, out := make([]float32, dim), make([]float32, n*dim)
+	out := make([]float32, n*dim)
+	var centres [3][]float32
+	for level := range centres {
+		centres[level] = make([]float32, dim)
+	}
 	for i := range n {
-		for j := range dim {
-			if i%10 == 0 {
-				centre[j] = float32(rng.NormFloat64())
+		for level, size := range [3]int{1000, 100, 10} {
+			for j := 0; i%size == 0 && j < dim; j++ {
+				centres[level][j] = float32(rng.NormFloat64())
 			}
-			out[i*dim+j] = centre[j] + 0.5*float32(rng.NormFloat64())
+		}
+		for j := range dim {
+			out[i*dim+j] = centres[0][j] + centres[1][j] + centres[2][j] + float32(rng.NormFloat64())
 		}
 	}
 	return out

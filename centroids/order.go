@@ -114,7 +114,7 @@ func (o *orderer) axis(list []int32, mean []float32) []float32 {
 			sub(o.diff, o.vec(i), mean)
 			w := float64(simd.DotF32(o.diff, axis))
 			for j, x := range o.diff {
-				sum[j] += w * float64(x)
+				sum[j] += float64(w * float64(x)) // converted, so that it is not fused
 			}
 		}
 		normalise(axis, sum)
@@ -126,7 +126,7 @@ func (o *orderer) axis(list []int32, mean []float32) []float32 {
 func normalise(dst []float32, v []float64) {
 	square := 0.0
 	for _, x := range v {
-		square += x * x
+		square += float64(x * x)
 	}
 	scale := 0.0
 	if square > 0 {

@@ -6,7 +6,8 @@ const (
 	// RouteCandidates is the number of nearest centroids among which Route is
 	// meant to choose.
 	RouteCandidates = 32
-	// RouteLambda is the weight of the SOAR term that suits all data measured.
+	// RouteLambda is the usual weight of the SOAR term; 0.5 to 4 make no difference
+	// that could be measured.
 	RouteLambda = 1
 )
 
@@ -90,6 +91,6 @@ func (r *routeScratch) penalise(chosen, dim int, lambda float32) {
 	}
 	simd.DotRowsF32(r.dots, r.residuals[chosen*dim:][:dim], r.residuals)
 	for i, dot := range r.dots {
-		r.score[i] += lambda * dot * (dot / length)
+		r.score[i] += float32(lambda * dot * (dot / length))
 	}
 }

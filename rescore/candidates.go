@@ -90,12 +90,13 @@ func combine(d1, s1, d2, s2 float32) (d, s float32) {
 	if s2 == 0 {
 		return d2, 0
 	}
-	w1, w2 := 1/(s1*s1), 1/(s2*s2)
-	d = (w1*d1 + w2*d2) / (w1 + w2)
+	// Sigmas are of squared distances: their squares need float64.
+	a, b := float64(s1), float64(s2)
+	f1 := b * b / (a*a + b*b)
+	f2 := 1 - f1
 	const correlation = 0.5
-	f1, f2 := w1/(w1+w2), w2/(w1+w2)
-	v := f1*f1*s1*s1 + f2*f2*s2*s2 + 2*correlation*f1*f2*s1*s2
-	return d, min(float32(math.Sqrt(float64(v))), s1, s2)
+	v := f1*f1*a*a + f2*f2*b*b + 2*correlation*f1*f2*a*b
+	return float32(f1*float64(d1) + f2*float64(d2)), min(float32(math.Sqrt(v)), s1, s2)
 }
 
 // Limit is the k-th smallest distance in the set, +Inf while it holds fewer

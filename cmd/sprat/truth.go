@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -51,7 +52,35 @@ func (c *cli) truthCommand() *cobra.Command {
 	return cmd
 }
 
+// distinct refuses an output that is also an input or the other output.
+func (f *truthFlags) distinct() error {
+	used := map[string]string{}
+	for _, file := range []struct{ flag, path string }{
+		{"--input", f.input}, {"--queries", f.queries}, {"--truth", f.ids}, {"--truth-dist", f.distances},
+	} {
+		path := file.path
+		if path == "" {
+			continue
+		}
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			path = real
+		}
+		if abs, err := filepath.Abs(path); err == nil {
+			path = abs
+		}
+		// Both inputs may be one file: every row asked for itself.
+		if other, ok := used[path]; ok && file.flag != "--queries" {
+			return badUsage("%s and %s are the same file %s", other, file.flag, file.path)
+		}
+		used[path] = file.flag
+	}
+	return nil
+}
+
 func (c *cli) truth(ctx context.Context, f *truthFlags) error {
+	if err := f.distinct(); err != nil {
+		return err
+	}
 	queries, err := bench.ReadVectors(f.queries, bench.Options{Dataset: "test"})
 	if err != nil {
 		return err

@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
+	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // Version of the schema that this code writes.
@@ -65,13 +67,22 @@ func Open(dir string, cfg Config) (*Catalog, error) {
 		ReadOnly:                    cfg.ReadOnly,
 		FormatMajorVersion:          pebble.FormatNewest,
 		Logger:                      logger{cfg.Logger},
+		// By default Pebble ends the process when it finds damage; here the read
+		// that met it fails, with ErrCorrupt.
+		EventListener: &pebble.EventListener{DataCorruption: func(i pebble.DataCorruptionInfo) {
+			logger{cfg.Logger}.Errorf("%s", i)
+		}},
 	}
 	for i := range opts.Levels {
 		opts.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 	}
+	if cfg.ReadOnly {
+		// The caller holds the store's lock, and a volume may not be writable.
+		opts.FS = unlocked{vfs.Default}
+	}
 	db, err := pebble.Open(dir, opts)
 	if err != nil {
-		return nil, fmt.Errorf("catalog %s: %w", dir, err)
+		return nil, damaged("open "+dir, err)
 	}
 	c := &Catalog{db: db}
 	if err := c.checkVersion(cfg.ReadOnly); err != nil {
@@ -117,7 +128,7 @@ func (c *Catalog) get(key []byte) ([]byte, error) {
 		return nil, ErrNotFound
 	}
 	if err != nil {
-		return nil, fmt.Errorf("catalog read: %w", err)
+		return nil, damaged("read", err)
 	}
 	out := append([]byte(nil), v...)
 	return out, closer.Close()
@@ -140,18 +151,31 @@ func getJSON[T any](c *Catalog, key []byte) (T, error) {
 func (c *Catalog) scan(prefix []byte, f func(key, value []byte) error) error {
 	it, err := c.db.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: successor(prefix)})
 	if err != nil {
-		return fmt.Errorf("catalog scan: %w", err)
+		return damaged("scan", err)
 	}
 	for it.First(); it.Valid(); it.Next() {
 		v, err := it.ValueAndErr()
-		if err == nil {
+		if err != nil {
+			err = damaged("scan", err)
+		} else {
 			err = f(it.Key(), v)
 		}
 		if err != nil {
 			return errors.Join(err, it.Close())
 		}
 	}
-	return it.Close()
+	if err := it.Close(); err != nil {
+		return damaged("scan", err)
+	}
+	return nil
+}
+
+// damaged names what failed and marks what Pebble calls corruption.
+func damaged(what string, err error) error {
+	if pebble.IsCorruptionError(err) {
+		return fmt.Errorf("%w: %s: %w", ErrCorrupt, what, err)
+	}
+	return fmt.Errorf("catalog %s: %w", what, err)
 }
 
 // successor is the smallest key greater than every key with the prefix.
@@ -164,6 +188,12 @@ func successor(prefix []byte) []byte {
 	}
 	return nil
 }
+
+// unlocked is a file system without lock files.
+type unlocked struct{ vfs.FS }
+
+// Lock takes no lock.
+func (unlocked) Lock(string) (io.Closer, error) { return io.NopCloser(nil), nil }
 
 // logger passes Pebble's errors on and drops its chatter.
 type logger struct{ l *slog.Logger }
