@@ -16,7 +16,8 @@ import (
 // trains the centroids on the sample.
 func (b *build) train(ctx context.Context) error {
 	b.opts.Progress("train", 0, 0)
-	b.row.MaxNormSq = b.staged.maxNorm
+	b.row.Scale = powerScale(b.staged.maxNorm)
+	b.row.MaxNormSq = b.staged.maxNorm * b.row.Scale * b.row.Scale
 	if b.row.MaxNormSq == 0 {
 		b.row.MaxNormSq = 1
 	}
@@ -178,7 +179,7 @@ func (b *build) centroidCount() int {
 // fixSpace computes the origin, the mean of the sample.
 func (b *build) fixSpace() (err error) {
 	inner := innerDim(b.cfg.Metric, b.cfg.Dimension)
-	plain, err := newSpace(b.cfg.Metric, b.cfg.Dimension, b.cfg.Seed, nil, b.row.MaxNormSq)
+	plain, err := newSpace(b.cfg.Metric, b.cfg.Dimension, b.cfg.Seed, nil, b.row.Scale, b.row.MaxNormSq)
 	if err != nil {
 		return err
 	}
@@ -195,7 +196,7 @@ func (b *build) fixSpace() (err error) {
 			b.row.Origin[j] = float32(x / float64(n))
 		}
 	}
-	b.space, err = newSpace(b.cfg.Metric, b.cfg.Dimension, b.cfg.Seed, b.row.Origin, b.row.MaxNormSq)
+	b.space, err = newSpace(b.cfg.Metric, b.cfg.Dimension, b.cfg.Seed, b.row.Origin, b.row.Scale, b.row.MaxNormSq)
 	return err
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/spratdb/sprat/centroids"
 	"github.com/spratdb/sprat/internal/catalog"
 	"github.com/spratdb/sprat/internal/diskfile"
 	"github.com/spratdb/sprat/iopath"
@@ -124,7 +125,7 @@ func publicError(err error) error {
 		return &CorruptionError{Path: rd.Path, Offset: rd.Off, Err: err}
 	case errors.Is(err, catalog.ErrCorrupt):
 		return &CorruptionError{Path: catalogDir, Err: err}
-	case errors.Is(err, diskfile.ErrVersion), errors.Is(err, catalog.ErrVersion):
+	case errors.Is(err, diskfile.ErrVersion), errors.Is(err, centroids.ErrVersion), errors.Is(err, catalog.ErrVersion):
 		return fmt.Errorf("%w: %w", ErrFormat, err)
 	}
 	return err

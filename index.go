@@ -1,6 +1,7 @@
 package sprat
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -198,7 +199,7 @@ func newIndex(s *Store, row catalog.Index) (*Index, error) {
 		return nil, err
 	}
 	ix := &Index{store: s, row: row, dir: indexDir(s.dir, row.ID)}
-	if ix.space, err = newSpace(m, row.Dimension, row.RotationSeed, row.Origin, row.MaxNormSq); err != nil {
+	if ix.space, err = newSpace(m, row.Dimension, row.RotationSeed, row.Origin, cmp.Or(row.Scale, 1), row.MaxNormSq); err != nil {
 		return nil, err
 	}
 	if ix.layout, err = posting.NewLayout(row.ID, ix.space.d(), row.Bits, row.CentroidBits); err != nil {

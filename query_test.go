@@ -418,3 +418,43 @@ func TestLongKeysAndMetadata(t *testing.T) {
 		t.Errorf("verify: %v %+v", err, r)
 	}
 }
+
+// TestMagnitudes: vectors of any allowed length are found, alone or mixed.
+func TestMagnitudes(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	gauss := func(n int, factor func(i int) float64) (out [][]float32) {
+		for i := range n {
+			v := make([]float32, 16)
+			for j := range v {
+				v[j] = float32(rng.NormFloat64() * factor(i))
+			}
+			out = append(out, v)
+		}
+		return out
+	}
+	cases := map[string][][]float32{
+		"mixed": gauss(3000, func(i int) float64 { return math.Pow(10, float64(i%25-12)) }),
+	}
+	for _, e := range []int{-30, -12, 14} {
+		cases[fmt.Sprintf("1e%d", e)] = gauss(3000, func(int) float64 { return math.Pow(10, float64(e)) })
+	}
+	for name, rows := range cases {
+		for _, m := range []Metric{Euclidean, Dot} {
+			s := openStore(t, t.TempDir(), Options{})
+			ix := mustBuild(t, s, "i", IndexConfig{Dimension: 16, Metric: m, PostingBytes: 4 << 10}, rows)
+			d := dataset{name: name, metric: m, rows: rows, queries: slices.Clone(rows[:25])}
+			for _, q := range slices.Clone(d.queries) {
+				d.queries = append(d.queries, scaled(q, 1e-3))
+			}
+			if recall, _ := recallAt(t, ix, d, 10, QueryOptions{SearchProbe: 1 << 20, RescoreLimit: 1 << 20}); recall < 0.999 {
+				t.Errorf("%s, %v: recall %.4f with everything read", name, m, recall)
+			}
+			if recall, _ := recallAt(t, ix, d, 10, QueryOptions{}); recall < 0.9 && name != "mixed" {
+				t.Errorf("%s, %v: recall %.4f by default", name, m, recall)
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}

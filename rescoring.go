@@ -189,5 +189,5 @@ func (s *searcher) engineDistance(d float64) float32 {
 	case rescore.Dot:
 		return float32(s.ix.space.dotDistance(d, s.target.Vector))
 	}
-	return float32(d)
+	return float32(d * s.ix.space.scale * s.ix.space.scale)
 }

@@ -27,8 +27,9 @@ func ParseMetric(s string) (Metric, error) { return rescore.ParseMetric(s) }
 // squared L2 between rotated vectors, for every metric.
 //
 //   - cosine: vectors are scaled to length 1; ||q-v||² = 2(1-cos).
-//   - euclidean: as they are.
-//   - dot: one more dimension makes all data vectors equally long, v' = (v,
+//   - euclidean: scaled by a power of two, which brings the longest vector of the
+//     first load near length 1: squares of squares must fit a float32.
+//   - dot: scaled likewise, and one more dimension makes all data vectors equally long, v' = (v,
 //     sqrt(M²-|v|²)) with M the largest length, q' = (q·M/|q|, 0), so that ||q'-v'||²
 //     = 2M² - 2M<q,v>/|q|: nearest in L2 is largest in inner product (Bachrach et al.,
 //     RecSys 2014). A later vector longer than M gets 0 there; only its estimates
@@ -41,7 +42,8 @@ type space struct {
 	metric    Metric
 	dim       int       // d, as the user gives vectors
 	origin    []float32 // [inner], nil is zero
-	maxNormSq float64   // M², dot only
+	scale     float64   // euclidean and dot; a power of two
+	maxNormSq float64   // M² after scaling, dot only
 	rotation  *rq.Rotation
 }
 
@@ -53,12 +55,12 @@ func innerDim(m Metric, dim int) int {
 	return dim
 }
 
-func newSpace(m Metric, dim int, seed uint64, origin []float32, maxNormSq float64) (*space, error) {
+func newSpace(m Metric, dim int, seed uint64, origin []float32, scale, maxNormSq float64) (*space, error) {
 	rot, err := rq.NewRotation(innerDim(m, dim), seed)
 	if err != nil {
 		return nil, err
 	}
-	return &space{metric: m, dim: dim, origin: origin, maxNormSq: maxNormSq, rotation: rot}, nil
+	return &space{metric: m, dim: dim, origin: origin, scale: scale, maxNormSq: maxNormSq, rotation: rot}, nil
 }
 
 // d is the dimension of the rotated space.
@@ -79,10 +81,10 @@ func (s *space) innerData(dst, v []float32) {
 	case Cosine:
 		scale(dst, v, 1/math.Sqrt(simd.SumSqF64(v)))
 	case Dot:
-		copy(dst, v)
-		dst[s.dim] = float32(math.Sqrt(max(0, s.maxNormSq-simd.SumSqF64(v))))
+		scale(dst, v, s.scale)
+		dst[s.dim] = float32(math.Sqrt(max(0, s.maxNormSq-simd.SumSqF64(v)*s.scale*s.scale)))
 	default:
-		copy(dst, v)
+		scale(dst, v, s.scale)
 	}
 }
 
@@ -96,10 +98,29 @@ func (s *space) query(dst, q, scratch []float32) {
 		}
 		scale(scratch[:s.dim], q, f)
 		scratch[s.dim] = 0
+	case Euclidean:
+		// From very far only the direction decides which vectors are near.
+		f := s.scale
+		if n := math.Sqrt(simd.SumSqF64(q)) * f; n > farAway {
+			f *= farAway / n
+		}
+		scale(scratch, q, f)
 	default:
 		s.innerData(scratch, q)
 	}
 	s.finish(dst, scratch)
+}
+
+// farAway is how many times farther than the longest vector a query may lie.
+const farAway = 1e6
+
+// powerScale is the power of two that brings a squared length near 1.
+func powerScale(normSq float64) float64 {
+	if normSq == 0 {
+		return 1
+	}
+	_, e := math.Frexp(math.Sqrt(normSq))
+	return math.Ldexp(1, -e)
 }
 
 func (s *space) finish(dst, scratch []float32) {
@@ -121,5 +142,5 @@ func (s *space) dotDistance(dot float64, q []float32) float64 {
 	if n == 0 {
 		return s.maxNormSq
 	}
-	return max(0, 2*s.maxNormSq-2*dot*math.Sqrt(s.maxNormSq/n))
+	return max(0, 2*s.maxNormSq-2*dot*s.scale*math.Sqrt(s.maxNormSq/n))
 }

@@ -52,10 +52,29 @@ type observation struct {
 
 const ruleWeights = 4
 
-// fitStopRule fits the weights by iteratively reweighted least squares with a
-// small ridge, on standardised features.
+// fitStopRule fits the weights. Later and farther postings cannot be likelier: a
+// feature whose weight says so is noise (equal gaps, say, when one long vector
+// under dot stretches the space) and is left out. Without either there is no rule.
 func fitStopRule(obs []observation, floorSq float64) (stopRule, bool) {
 	mean, dev := moments(obs)
+	for {
+		r, ok := fitWeights(obs, mean, dev)
+		switch r.FloorSq = floorSq; {
+		case !ok:
+			return r, false
+		case r.Rank > 0:
+			dev[1] = math.Inf(1)
+		case r.Gap > 0:
+			dev[2] = math.Inf(1)
+		default:
+			return r, r.Rank < 0 || r.Gap < 0
+		}
+	}
+}
+
+// fitWeights is logistic regression by iteratively reweighted least squares with
+// a small ridge, on standardised features. One of infinite deviation gets weight 0.
+func fitWeights(obs []observation, mean, dev [ruleWeights]float64) (stopRule, bool) {
 	var w [ruleWeights]float64
 	for range 30 {
 		step, ok := newtonStep(obs, mean, dev, w)
@@ -71,11 +90,9 @@ func fitStopRule(obs []observation, floorSq float64) (stopRule, bool) {
 			break
 		}
 	}
-	r := stopRule{Rank: w[1] / dev[1], Gap: w[2] / dev[2], Spread: w[3] / dev[3], FloorSq: floorSq}
+	r := stopRule{Rank: w[1] / dev[1], Gap: w[2] / dev[2], Spread: w[3] / dev[3]}
 	r.Bias = w[0] - r.Rank*mean[1] - r.Gap*mean[2] - r.Spread*mean[3]
-	// Later and farther postings cannot be likelier; data that say so are too few.
-	sane := r.Rank <= 0 && r.Gap <= 0 && !math.IsNaN(r.Bias) && !math.IsInf(r.Bias, 0)
-	return r, sane
+	return r, !math.IsNaN(r.Bias) && !math.IsInf(r.Bias, 0)
 }
 
 func moments(obs []observation) (mean, dev [ruleWeights]float64) {

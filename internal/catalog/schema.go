@@ -36,7 +36,8 @@ type Index struct {
 	// Geometry of codes and records, fixed at creation.
 	RotationSeed uint64    `json:"rotationSeed"`
 	Origin       []float32 `json:"origin,omitempty"`     // subtracted before the rotation
-	MaxNormSq    float64   `json:"maxNormSq,omitempty"`  // dot: the norm that vectors are augmented to
+	Scale        float64   `json:"scale,omitempty"`      // euclidean, dot: factor before everything else; 0 is 1
+	MaxNormSq    float64   `json:"maxNormSq,omitempty"`  // dot: the scaled norm² that vectors are augmented to
 	Bits         int       `json:"bits"`                 // of a posting entry's code
 	CentroidBits int       `json:"centroidBits"`         // of a centroid's code
 	RefineTier   bool      `json:"refineTier,omitempty"` // 8-bit refine records exist
