@@ -7,6 +7,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/spratdb/sprat/iopath"
 	"github.com/spratdb/sprat/posting"
 )
 
@@ -114,13 +115,28 @@ func (s *searcher) postingBudget() int {
 	return max(1, s.opts.MaxReads-min(s.k, s.opts.MaxReads/2))
 }
 
+// maxWaveBytes bounds what a wave brings into memory. A query that wants more
+// takes several waves.
+const maxWaveBytes = 16 << 20
+
 // probeWave reads the postings order[next:end] together and scans them in that
 // order, each as soon as it and those before it are there: the order of arrival
 // must not decide which candidates are kept. Cached ones are not read.
 func (s *searcher) probeWave(ctx context.Context, end int) error {
-	first, before, reads := s.next, s.readCount(), 0
+	for s.next < end {
+		if err := s.probePart(ctx, end); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// probePart is as much of a probe wave as maxWaveBytes allows.
+func (s *searcher) probePart(ctx context.Context, end int) error {
+	first, before, reads, bytes := s.next, s.reads, 0, 0
 	s.expect(end - first)
-	for i := first; i < end; i++ {
+	i := first
+	for ; i < end && bytes < maxWaveBytes; i++ {
 		e, ok := s.ix.directory.Get(s.order[i].ID)
 		if !ok {
 			continue // a posting without entries has no extent
@@ -130,17 +146,41 @@ func (s *searcher) probeWave(ctx context.Context, end int) error {
 			s.work.CacheHits++
 			continue
 		}
-		s.batch.Read(s.ix.postingsFile, e.Offset(), int(e.Bytes), uint64(i-first))
+		s.wave().Read(s.ix.postingsFile, e.Offset(), int(e.Bytes), uint64(i-first))
 		reads++
+		bytes += int(e.Bytes)
 	}
+	end = i
+	s.arrived = s.arrived[:end-first]
 	err := s.inOrder(ctx, reads, func(i int, data []byte, fresh bool) error {
 		return s.scanPosting(first+i, data, fresh)
 	})
 	s.next = end
-	s.work.PostingReads += s.readCount() - before
+	s.work.PostingReads += int(s.reads - before)
 	s.say("probe wave: postings %d-%d, %d of them from the cache, %d candidates, k-th distance² %.4g\n",
 		first, end-1, end-first-reads, s.cands.Len(), s.cands.Limit())
 	return err
+}
+
+// wave returns the batch of the wave being put together.
+func (s *searcher) wave() *iopath.Batch {
+	if s.batch == nil {
+		s.batch = s.ix.store.engine.NewBatch()
+	}
+	return s.batch
+}
+
+// endWave counts the wave's work and gives its buffers back.
+func (s *searcher) endWave() {
+	if s.batch == nil {
+		return
+	}
+	reads, bytes, waves := s.batch.Counters()
+	s.reads += reads
+	s.work.Bytes += bytes
+	s.work.Waves += int(waves)
+	s.batch.Release()
+	s.batch = nil
 }
 
 func (s *searcher) scanPosting(rank int, data []byte, fresh bool) error {
@@ -181,8 +221,9 @@ func (s *searcher) expect(n int) {
 // inOrder submits the batch, which holds the given number of reads, as one wave
 // and calls f for each tag in order, while later reads are still in flight. Tags
 // that already have their block need no read; fresh is false for them. Tags with
-// neither are skipped.
+// neither are skipped. The blocks are valid until it returns.
 func (s *searcher) inOrder(ctx context.Context, reads int, f func(tag int, data []byte, fresh bool) error) error {
+	defer s.endWave()
 	s.flying = s.flying[:0]
 	for _, b := range s.arrived {
 		s.flying = append(s.flying, b == nil)
@@ -217,7 +258,4 @@ func (s *searcher) inOrder(ctx context.Context, reads int, f func(tag int, data 
 	}
 }
 
-func (s *searcher) readCount() int {
-	reads, _, _ := s.batch.Counters()
-	return int(reads)
-}
+func (s *searcher) readCount() int { return int(s.reads) }

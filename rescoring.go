@@ -2,6 +2,7 @@ package sprat
 
 import (
 	"context"
+	"slices"
 
 	"github.com/spratdb/sprat/rescore"
 )
@@ -113,11 +114,24 @@ func (s *searcher) afford(reads []rescore.Read) []rescore.Read {
 	return reads
 }
 
-// readWave submits the planned reads as one wave and takes in what they bring.
+// readWave submits the planned reads as one wave, or as several where they would
+// bring more than maxWaveBytes, and takes in what they bring.
 func (s *searcher) readWave(ctx context.Context, reads []rescore.Read) error {
-	if len(reads) == 0 {
-		return nil
+	for len(reads) > 0 {
+		n, bytes := 0, 0
+		for n < len(reads) && bytes < maxWaveBytes {
+			bytes += reads[n].Len
+			n++
+		}
+		if err := s.readPart(ctx, reads[:n]); err != nil {
+			return err
+		}
+		reads = reads[n:]
 	}
+	return nil
+}
+
+func (s *searcher) readPart(ctx context.Context, reads []rescore.Read) error {
 	refines := 0
 	for i, r := range reads {
 		f := s.ix.recordsFile
@@ -125,7 +139,7 @@ func (s *searcher) readWave(ctx context.Context, reads []rescore.Read) error {
 			f = s.ix.refineFile
 			refines++
 		}
-		s.batch.Read(f, r.Off, r.Len, uint64(i))
+		s.wave().Read(f, r.Off, r.Len, uint64(i))
 	}
 	s.work.RefineReads += refines
 	s.work.RecordReads += len(reads) - refines
@@ -175,9 +189,26 @@ func (s *searcher) takeRecord(c *rescore.Candidate, b []byte, off int64) error {
 	rec.Vector(s.vector)
 	d := s.target.Distance(s.vector)
 	c.Dist, c.Sigma, c.Tier = s.engineDistance(d), 0, rescore.Exact
-	s.rows = append(s.rows, row{distance: d, order: s.target.Metric.Order(d), slot: c.Slot, record: rec})
+	r := row{distance: d, order: s.target.Metric.Order(d), slot: c.Slot, metaElsewhere: rec.MetaElsewhere}
+	if !rec.KeyElsewhere {
+		r.key = s.keep(rec.Key)
+	}
+	if s.opts.Metadata && rec.Metadata != nil {
+		r.metadata = s.keep(rec.Metadata)
+	}
+	if s.opts.Vectors {
+		r.vector = slices.Clone(s.vector)
+	}
+	s.rows = append(s.rows, r)
 	s.work.Exact++
 	return nil
+}
+
+// keep copies b into the query's own memory.
+func (s *searcher) keep(b []byte) []byte {
+	at := len(s.text)
+	s.text = append(s.text, b...)
+	return s.text[at:len(s.text):len(s.text)]
 }
 
 // engineDistance is the squared L2 distance in the engine's space that belongs

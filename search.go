@@ -1,6 +1,7 @@
 package sprat
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -81,25 +82,30 @@ type searcher struct {
 	cands   rescore.Candidates
 	planner rescore.Planner
 	refiner rescore.Refiner
-	batch   *iopath.Batch
-	arrived [][]byte // blocks of the wave, by tag
-	flying  []bool   // tags whose block was not cached
+	batch   *iopath.Batch // of the wave under way
+	arrived [][]byte      // blocks of the wave, by tag
+	flying  []bool        // tags whose block was not cached
 	vector  []float32
-	rows    []row // what was read of exact candidates
+	rows    []row  // what was read of exact candidates
+	text    []byte // backs their keys and metadata
 
 	work    Work
 	waited  time.Duration // for reads
+	reads   int64         // operations so far
 	partial bool
 	trace   *strings.Builder // nil unless asked for
 }
 
-// row is an exact candidate.
+// row is an exact candidate. Its slices are copies: a wave's buffers go back to
+// the engine when the wave is done.
 type row struct {
-	distance float64
-	order    float64 // smaller is nearer
-	slot     uint32
-	record   rescore.Record
-	key      string
+	distance      float64
+	order         float64 // smaller is nearer
+	slot          uint32
+	key           []byte    // nil while it is only in the catalog
+	metadata      []byte    // if asked for
+	metaElsewhere bool      // in the catalog
+	vector        []float32 // if asked for
 }
 
 func newSearcher(ix *Index) *searcher {
@@ -140,7 +146,7 @@ func (s *searcher) search(ctx context.Context) error {
 	return s.rescore(ctx)
 }
 
-// begin sets the searcher up for a query; end gives its buffers back.
+// begin sets the searcher up for a query; end lets go of what it held.
 func (s *searcher) begin(q []float32, k int, opts *QueryOptions) {
 	s.k, s.opts = k, opts
 	if s.rules = s.ix.resolve(k, opts); s.forced != nil {
@@ -150,9 +156,8 @@ func (s *searcher) begin(q []float32, k int, opts *QueryOptions) {
 	s.ix.space.query(s.rotate, q, s.inner)
 	s.query.Reset(s.rotate)
 	s.cands.Reset(k)
-	s.rows, s.order, s.next = s.rows[:0], s.order[:0], 0
+	s.rows, s.text, s.order, s.next, s.reads = s.rows[:0], s.text[:0], s.order[:0], 0, 0
 	s.work, s.waited, s.partial, s.trace = Work{}, 0, false, nil
-	s.batch = s.ix.store.engine.NewBatch()
 	if opts.Trace {
 		s.trace = &strings.Builder{}
 		s.say("dials: search probe %d, rescore limit %d, stop at ln odds %.2f, eps %.2f\n",
@@ -161,14 +166,11 @@ func (s *searcher) begin(q []float32, k int, opts *QueryOptions) {
 }
 
 func (s *searcher) end() {
-	clear(s.rows) // they alias the buffers
-	s.batch.Release()
-	s.batch = nil
+	clear(s.rows) // vectors belong to the answer
 }
 
 func (s *searcher) account(start time.Time) {
-	reads, bytes, waves := s.batch.Counters()
-	s.work.Reads, s.work.Bytes, s.work.Waves = int(reads), bytes, int(waves)
+	s.work.Reads = int(s.reads)
 	s.work.Candidates = s.cands.Len()
 	s.work.Elapsed = time.Since(start)
 	s.work.Busy = s.work.Elapsed - s.waited
@@ -186,15 +188,14 @@ func (s *searcher) say(format string, args ...any) {
 func (s *searcher) answer() ([]Match, error) {
 	for i := range s.rows {
 		r := &s.rows[i]
-		if !r.record.KeyElsewhere {
-			r.key = string(r.record.Key)
+		if r.key != nil {
 			continue
 		}
 		key, err := s.ix.store.catalog.LongKey(s.ix.row.ID, r.slot)
 		if err != nil {
 			return nil, s.ix.promised(fmt.Errorf("key of slot %d: %w", r.slot, err))
 		}
-		r.key = string(key)
+		r.key = key
 	}
 	slices.SortFunc(s.rows, func(a, b row) int {
 		switch {
@@ -203,17 +204,13 @@ func (s *searcher) answer() ([]Match, error) {
 		case a.order > b.order:
 			return 1
 		}
-		return strings.Compare(a.key, b.key)
+		return bytes.Compare(a.key, b.key)
 	})
 	n := min(s.k, len(s.rows))
 	matches := make([]Match, n)
 	for i := range matches {
 		r := &s.rows[i]
-		matches[i] = Match{Key: r.key, Distance: r.distance}
-		if s.opts.Vectors {
-			matches[i].Vector = make([]float32, s.ix.row.Dimension)
-			r.record.Vector(matches[i].Vector)
-		}
+		matches[i] = Match{Key: string(r.key), Distance: r.distance, Vector: r.vector}
 		if s.opts.Metadata {
 			if err := s.metadata(&matches[i], r); err != nil {
 				return nil, err
@@ -224,8 +221,8 @@ func (s *searcher) answer() ([]Match, error) {
 }
 
 func (s *searcher) metadata(m *Match, r *row) error {
-	if !r.record.MetaElsewhere {
-		m.Metadata = slices.Clone(r.record.Metadata)
+	if !r.metaElsewhere {
+		m.Metadata = slices.Clone(r.metadata)
 		return nil
 	}
 	meta, err := s.ix.store.catalog.LongMetadata(s.ix.row.ID, r.slot)
