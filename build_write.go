@@ -35,7 +35,6 @@ const (
 type output struct {
 	postings, refine, records *iopath.Writer
 	builder                   *posting.Builder
-	entry                     posting.Entry
 }
 
 // write scatters the rows to partitions, then writes each partition's records

@@ -115,9 +115,9 @@ func (s *searcher) postingBudget() int {
 	return max(1, s.opts.MaxReads-min(s.k, s.opts.MaxReads/2))
 }
 
-// maxWaveBytes bounds what a wave brings into memory. A query that wants more
-// takes several waves.
-const maxWaveBytes = 16 << 20
+// waveBytes bounds what a wave of one query brings into memory; a query that
+// wants more takes several waves.
+func (s *Store) waveBytes() int { return int(min(max(s.opts.MemoryLimit/64, 1<<20), 16<<20)) }
 
 // probeWave reads the postings order[next:end] together and scans them in that
 // order, each as soon as it and those before it are there: the order of arrival
@@ -131,12 +131,12 @@ func (s *searcher) probeWave(ctx context.Context, end int) error {
 	return nil
 }
 
-// probePart is as much of a probe wave as maxWaveBytes allows.
+// probePart is as much of a probe wave as waveBytes allows.
 func (s *searcher) probePart(ctx context.Context, end int) error {
 	first, before, reads, bytes := s.next, s.reads, 0, 0
 	s.expect(end - first)
-	i := first
-	for ; i < end && bytes < maxWaveBytes; i++ {
+	i, most := first, s.ix.store.waveBytes()
+	for ; i < end && bytes < most; i++ {
 		e, ok := s.ix.directory.Get(s.order[i].ID)
 		if !ok {
 			continue // a posting without entries has no extent

@@ -115,11 +115,11 @@ func (s *searcher) afford(reads []rescore.Read) []rescore.Read {
 }
 
 // readWave submits the planned reads as one wave, or as several where they would
-// bring more than maxWaveBytes, and takes in what they bring.
+// bring more than waveBytes, and takes in what they bring.
 func (s *searcher) readWave(ctx context.Context, reads []rescore.Read) error {
 	for len(reads) > 0 {
 		n, bytes := 0, 0
-		for n < len(reads) && bytes < maxWaveBytes {
+		for n < len(reads) && bytes < s.ix.store.waveBytes() {
 			bytes += reads[n].Len
 			n++
 		}
