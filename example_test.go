@@ -54,3 +54,47 @@ func Example() {
 	// harbour at 0.030 {"boats": 12}
 	// quay at 0.037
 }
+
+// A query may say how much it wants and what it may cost, and is told what it
+// did cost.
+func ExampleIndex_Query() {
+	dir, err := os.MkdirTemp("", "sprat-example-")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	store, err := sprat.Open(dir, sprat.Options{MemoryLimit: 256 << 20})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer store.Close()
+
+	rows := func(yield func(sprat.Record, error) bool) {
+		for i := range 1000 {
+			r := sprat.Record{Key: fmt.Sprintf("point-%03d", i), Vector: []float32{float32(i % 40), float32(i / 40)}}
+			if !yield(r, nil) {
+				return
+			}
+		}
+	}
+	ctx := context.Background()
+	index, _, err := store.Build(ctx, "maps", "points",
+		sprat.IndexConfig{Dimension: 2, Metric: sprat.Euclidean}, rows, sprat.BuildOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	result, err := index.Query(ctx, []float32{7.2, 3.1}, 3, sprat.QueryOptions{RecallTarget: 0.99, MaxReads: 20})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, m := range result.Matches {
+		fmt.Printf("%s at %.2f\n", m.Key, m.Distance)
+	}
+	fmt.Println("within its budget:", result.Work.Reads <= 20 && !result.Partial)
+	// Output:
+	// point-127 at 0.05
+	// point-128 at 0.65
+	// point-167 at 0.85
+	// within its budget: true
+}
