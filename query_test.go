@@ -18,9 +18,9 @@ import (
 // reads that the presets promise, and 1.0 when every posting is read.
 func TestRecallOnRealData(t *testing.T) {
 	sets := realSets(t)
-	words := sets[2].few(2000, 40)
+	words := sets[2].few(1500, 30)
 	words.metric = Dot // their lengths differ
-	for _, d := range []dataset{sets[0].few(1500, 30), sets[1].few(1000, 30), words} {
+	for _, d := range []dataset{sets[0].few(1000, 25), sets[1].few(700, 20), words} {
 		t.Run(fmt.Sprintf("%s-%v", d.name, d.metric), func(t *testing.T) {
 			t.Parallel()
 			s := openStore(t, t.TempDir(), Options{CacheBytes: -1})
@@ -46,6 +46,7 @@ func TestRecallOnRealData(t *testing.T) {
 // TestAnswersAreExact: with everything read, answers are those of brute force
 // to the last bit, in its order, ties by key, for any k.
 func TestAnswersAreExact(t *testing.T) {
+	t.Parallel()
 	d := realSets(t)[0]
 	rows := slices.Concat(d.rows[:250], d.rows[:100], d.rows[:50]) // with exact duplicates
 	for _, m := range []Metric{Cosine, Euclidean, Dot} {
@@ -69,6 +70,7 @@ func TestAnswersAreExact(t *testing.T) {
 
 // TestKAboveEveryDial: k results come back whatever the dials say.
 func TestKAboveEveryDial(t *testing.T) {
+	t.Parallel()
 	d := realSets(t)[0].few(1000, 1)
 	s := openStore(t, t.TempDir(), Options{})
 	ix := mustBuild(t, s, "i", IndexConfig{Dimension: len(d.rows[0]), Metric: d.metric, PostingBytes: 32 << 10}, d.rows)
@@ -90,7 +92,8 @@ func TestKAboveEveryDial(t *testing.T) {
 // TestAnswersDoNotDependOnTheEngine: the same bytes on every I/O engine, mode
 // and run.
 func TestAnswersDoNotDependOnTheEngine(t *testing.T) {
-	d := realSets(t)[1].few(600, 8)
+	t.Parallel()
+	d := realSets(t)[1].few(400, 5)
 	rows := slices.Concat(d.rows, d.rows[:100])
 	dir := t.TempDir()
 	s := openStore(t, dir, Options{})
@@ -138,6 +141,7 @@ func TestAnswersDoNotDependOnTheEngine(t *testing.T) {
 }
 
 func TestBudgetsAndDeadlines(t *testing.T) {
+	t.Parallel()
 	d := realSets(t)[0].few(400, 2)
 	s := openStore(t, t.TempDir(), Options{})
 	ix := mustBuild(t, s, "i", IndexConfig{Dimension: len(d.rows[0]), Metric: d.metric, PostingBytes: 4 << 10}, d.rows)
@@ -173,7 +177,8 @@ func TestBudgetsAndDeadlines(t *testing.T) {
 // TestStopRulesSaveReads: the rules read less than fixed work of the same dials
 // and lose next to nothing.
 func TestStopRulesSaveReads(t *testing.T) {
-	d := realSets(t)[0].few(1500, 30)
+	t.Parallel()
+	d := realSets(t)[0].few(1500, 20)
 	s := openStore(t, t.TempDir(), Options{CacheBytes: -1})
 	ix := mustBuild(t, s, "i", IndexConfig{Dimension: len(d.rows[0]), Metric: d.metric, PostingBytes: 8 << 10}, d.rows)
 	dials := QueryOptions{SearchProbe: 16, RescoreLimit: 100}
@@ -194,6 +199,7 @@ func TestStopRulesSaveReads(t *testing.T) {
 }
 
 func TestTrace(t *testing.T) {
+	t.Parallel()
 	d := realSets(t)[0].few(300, 1)
 	s := openStore(t, t.TempDir(), Options{})
 	ix := mustBuild(t, s, "i", IndexConfig{Dimension: len(d.rows[0]), Metric: d.metric}, d.rows)
@@ -209,6 +215,7 @@ func TestTrace(t *testing.T) {
 }
 
 func TestQueryRefusesBadInput(t *testing.T) {
+	t.Parallel()
 	d := realSets(t)[0]
 	dim := len(d.rows[0])
 	s := openStore(t, t.TempDir(), Options{})
@@ -269,6 +276,7 @@ func scaled(v []float32, f float32) []float32 {
 
 // TestDegenerateData: shapes of data that break clustering, codes or bounds.
 func TestDegenerateData(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(1, 2))
 	gauss := func(d int) []float32 {
 		v := make([]float32, d)
@@ -364,6 +372,7 @@ func TestEmptyIndex(t *testing.T) {
 // TestLongKeysAndMetadata: what does not fit into a record comes back all the
 // same.
 func TestLongKeysAndMetadata(t *testing.T) {
+	t.Parallel()
 	d := realSets(t)[0].few(300, 0)
 	dir := t.TempDir()
 	s := openStore(t, dir, Options{})
@@ -421,6 +430,7 @@ func TestLongKeysAndMetadata(t *testing.T) {
 
 // TestMagnitudes: vectors of any allowed length are found, alone or mixed.
 func TestMagnitudes(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(3, 4))
 	gauss := func(n int, factor func(i int) float64) (out [][]float32) {
 		for i := range n {
@@ -433,16 +443,16 @@ func TestMagnitudes(t *testing.T) {
 		return out
 	}
 	cases := map[string][][]float32{
-		"mixed": gauss(3000, func(i int) float64 { return math.Pow(10, float64(i%25-12)) }),
+		"mixed": gauss(600, func(i int) float64 { return math.Pow(10, float64(i%25-12)) }),
 	}
 	for _, e := range []int{-30, -12, 14} {
-		cases[fmt.Sprintf("1e%d", e)] = gauss(3000, func(int) float64 { return math.Pow(10, float64(e)) })
+		cases[fmt.Sprintf("1e%d", e)] = gauss(600, func(int) float64 { return math.Pow(10, float64(e)) })
 	}
 	for name, rows := range cases {
 		for _, m := range []Metric{Euclidean, Dot} {
 			s := openStore(t, t.TempDir(), Options{})
 			ix := mustBuild(t, s, "i", IndexConfig{Dimension: 16, Metric: m, PostingBytes: 4 << 10}, rows)
-			d := dataset{name: name, metric: m, rows: rows, queries: slices.Clone(rows[:25])}
+			d := dataset{name: name, metric: m, rows: rows, queries: slices.Clone(rows[:10])}
 			for _, q := range slices.Clone(d.queries) {
 				d.queries = append(d.queries, scaled(q, 1e-3))
 			}

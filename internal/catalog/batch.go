@@ -21,9 +21,6 @@ func (c *Catalog) NewBatch() *Batch { return &Batch{b: c.db.NewBatch()} }
 // PutBucket writes a bucket's row.
 func (b *Batch) PutBucket(v Bucket) { b.putJSON(bucketKey(v.Name), v) }
 
-// DeleteBucket removes a bucket's row.
-func (b *Batch) DeleteBucket(name string) { b.note(b.b.Delete(bucketKey(name), nil)) }
-
 // PutIndex writes an index's row.
 func (b *Batch) PutIndex(v Index) { b.putJSON(indexKey(v.Bucket, v.Name), v) }
 
