@@ -178,7 +178,7 @@ func TestBudgetsAndDeadlines(t *testing.T) {
 // and lose next to nothing.
 func TestStopRulesSaveReads(t *testing.T) {
 	t.Parallel()
-	d := realSets(t)[0].few(1500, 20)
+	d := realSets(t)[0].few(1200, 15)
 	s := openStore(t, t.TempDir(), Options{CacheBytes: -1})
 	ix := mustBuild(t, s, "i", IndexConfig{Dimension: len(d.rows[0]), Metric: d.metric, PostingBytes: 8 << 10}, d.rows)
 	dials := QueryOptions{SearchProbe: 16, RescoreLimit: 100}
@@ -305,9 +305,9 @@ func TestDegenerateData(t *testing.T) {
 		"one":              {gauss(8)},
 		"two":              {gauss(8), gauss(8)},
 		"all equal":        repeat(gauss(64), 2600),
-		"two values":       append(repeat(gauss(32), 600), repeat(gauss(32), 600)...),
-		"one dimension":    onDim(1, 500),
-		"three dimensions": onDim(3, 500),
+		"two values":       append(repeat(gauss(32), 300), repeat(gauss(32), 300)...),
+		"one dimension":    onDim(1, 300),
+		"three dimensions": onDim(3, 300),
 		"largest":          onDim(MaxDimension, 30),
 		"outlier":          outlier,
 		"huge":             {scaled(gauss(8), 1e14), scaled(gauss(8), 1e14), gauss(8)},
@@ -443,10 +443,10 @@ func TestMagnitudes(t *testing.T) {
 		return out
 	}
 	cases := map[string][][]float32{
-		"mixed": gauss(600, func(i int) float64 { return math.Pow(10, float64(i%25-12)) }),
+		"mixed": gauss(520, func(i int) float64 { return math.Pow(10, float64(i%25-12)) }),
 	}
 	for _, e := range []int{-30, -12, 14} {
-		cases[fmt.Sprintf("1e%d", e)] = gauss(600, func(int) float64 { return math.Pow(10, float64(e)) })
+		cases[fmt.Sprintf("1e%d", e)] = gauss(520, func(int) float64 { return math.Pow(10, float64(e)) })
 	}
 	for name, rows := range cases {
 		for _, m := range []Metric{Euclidean, Dot} {
