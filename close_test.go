@@ -98,6 +98,7 @@ func TestNothingIsLeftAfterClose(t *testing.T) {
 // TestAfterClose: every method of a closed store and its indexes says so, and
 // none panics.
 func TestAfterClose(t *testing.T) {
+	t.Parallel()
 	d, ctx := fewTexts(60), context.Background()
 	s := openStore(t, t.TempDir(), Options{})
 	ix := mustBuild(t, s, "i", fewConfig(d), d.rows)
@@ -140,6 +141,7 @@ func TestAfterClose(t *testing.T) {
 // build waits for what it must, each call ends well or with ErrClosed, and of two
 // calls of Close one does it.
 func TestCloseDuringEverything(t *testing.T) {
+	t.Parallel()
 	d, dir := fewTexts(60), t.TempDir()
 	s := openStore(t, dir, Options{})
 	want, err := answersOf(mustBuild(t, s, "i", fewConfig(d), d.rows), d, everything)
@@ -200,6 +202,7 @@ func closeUnderLoad(t *testing.T, s *Store, d dataset) {
 // TestQueriesDuringBuilds: queries of every kind go on while other indexes are
 // built, and answer as if they were alone.
 func TestQueriesDuringBuilds(t *testing.T) {
+	t.Parallel()
 	d := fewTexts(100)
 	s := openStore(t, t.TempDir(), Options{MemoryLimit: 128 << 20})
 	ix := mustBuild(t, s, "i", fewConfig(d), d.rows)
@@ -211,15 +214,16 @@ func TestQueriesDuringBuilds(t *testing.T) {
 	}
 	var built atomic.Bool
 	var queries, builds sync.WaitGroup
-	for i, o := range kinds {
+	for client := range 3 {
 		queries.Go(func() {
-			for !built.Load() {
+			for n := client; !built.Load() || n < len(kinds); n++ {
+				o := kinds[n%len(kinds)]
 				got, err := answersOf(ix, d, o)
 				if err != nil {
 					t.Errorf("%+v: %v", o, err)
 					return
 				}
-				if i == 0 && !reflect.DeepEqual(got, want) {
+				if n%len(kinds) == 0 && !reflect.DeepEqual(got, want) {
 					t.Error("other answers during a build")
 				}
 			}

@@ -32,7 +32,7 @@ type twoIndexes struct {
 
 func makeTwoIndexes(t *testing.T) *twoIndexes {
 	t.Helper()
-	x := &twoIndexes{dir: t.TempDir(), data: fewTexts(100), path: map[string]string{}, whole: map[string][]byte{}}
+	x := &twoIndexes{dir: t.TempDir(), data: fewTexts(70), path: map[string]string{}, whole: map[string][]byte{}}
 	s := openStore(t, x.dir, Options{CacheBytes: -1})
 	ix := mustBuild(t, s, "first", fewConfig(x.data), x.data.rows)
 	mustBuild(t, s, "other", fewConfig(x.data), x.data.rows)
@@ -84,6 +84,7 @@ func mustBeCorrupt(t testing.TB, what string, err error, path string, off int64)
 // TestDamagedHeaders: an index whose file has lost its header, its end or itself
 // is refused with the place; the store and the other index work.
 func TestDamagedHeaders(t *testing.T) {
+	t.Parallel()
 	x := makeTwoIndexes(t)
 	newer := bytes.Clone(x.whole[recordsFile])
 	h, err := diskfile.Decode(newer)
@@ -135,6 +136,7 @@ func flipped(b []byte, at int) []byte {
 // TestTruncatedFiles: a file that ends early is noticed, when the index opens or
 // by the first query that needs what is missing. Verify names it and goes on.
 func TestTruncatedFiles(t *testing.T) {
+	t.Parallel()
 	x := makeTwoIndexes(t)
 	for _, name := range []string{postingsFile, refineFile, recordsFile} {
 		for _, size := range []int{diskfile.HeaderBytes, len(x.whole[name]) / 2, len(x.whole[name]) - 4096} {
@@ -160,6 +162,7 @@ func TestTruncatedFiles(t *testing.T) {
 // panics or gives a wrong answer: it gives the right one or an error that names
 // the place. Verify does not panic either, and finds what queries find.
 func TestDamagedBodies(t *testing.T) {
+	t.Parallel()
 	x := makeTwoIndexes(t)
 	s := x.open(t, "whole", Options{IOEngine: iopath.Pread, Direct: iopath.DirectOff})
 	ix := mustIndex(t, s, "first")
@@ -217,6 +220,7 @@ func overwrite(t rapid.TB, path string, at int, with []byte) {
 // TestDamagedCentroids: the centroids file holds nothing that the postings do
 // not. Without it the index opens, answers as before and writes it anew.
 func TestDamagedCentroids(t *testing.T) {
+	t.Parallel()
 	x := makeTwoIndexes(t)
 	whole, path := x.whole[centroidsFile], x.path[centroidsFile]
 	for what, content := range map[string][]byte{
@@ -251,6 +255,7 @@ func TestDamagedCentroids(t *testing.T) {
 
 // TestSwappedFiles: files of another index of the same shape are noticed.
 func TestSwappedFiles(t *testing.T) {
+	t.Parallel()
 	x := makeTwoIndexes(t)
 	s := openStore(t, x.dir, Options{CacheBytes: -1})
 	reversed := x.data
@@ -284,6 +289,7 @@ func TestSwappedFiles(t *testing.T) {
 
 // TestNewerFiles: files of a newer program are refused as such.
 func TestNewerFiles(t *testing.T) {
+	t.Parallel()
 	x := makeTwoIndexes(t)
 	for name, end := range map[string]int{ // of what the checksum covers
 		postingsFile: 64, refineFile: 64, recordsFile: 64, centroidsFile: len(x.whole[centroidsFile]),

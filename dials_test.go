@@ -11,6 +11,7 @@ import (
 // TestDialsFor: what a query says counts before what the index says, a cap
 // before a recall target of the index, and k is never cut.
 func TestDialsFor(t *testing.T) {
+	t.Parallel()
 	d := fewTexts(150)
 	s := openStore(t, t.TempDir(), Options{CacheBytes: -1})
 	ix := mustBuild(t, s, "i", fewConfig(d), d.rows)
@@ -51,6 +52,7 @@ func TestDialsFor(t *testing.T) {
 
 // TestDialsAreObeyed: the dials of the index decide what its queries read.
 func TestDialsAreObeyed(t *testing.T) {
+	t.Parallel()
 	d := fewTexts(100)
 	s := openStore(t, t.TempDir(), Options{CacheBytes: -1})
 	ix := mustBuild(t, s, "i", fewConfig(d), d.rows)
@@ -72,6 +74,7 @@ func TestDialsAreObeyed(t *testing.T) {
 
 // TestSetDials: dials are checked, take effect at once and outlive the store.
 func TestSetDials(t *testing.T) {
+	t.Parallel()
 	d, dir := fewTexts(100), t.TempDir()
 	s := openStore(t, dir, Options{CacheBytes: -1})
 	ix := mustBuild(t, s, "i", fewConfig(d), d.rows)
@@ -114,6 +117,7 @@ func TestSetDials(t *testing.T) {
 // TestSetDialsDuringQueries: a query sees the old dials or the new ones, never a
 // mixture.
 func TestSetDialsDuringQueries(t *testing.T) {
+	t.Parallel()
 	d := fewTexts(100)
 	s := openStore(t, t.TempDir(), Options{CacheBytes: -1})
 	ix := mustBuild(t, s, "i", fewConfig(d), d.rows)

@@ -18,9 +18,9 @@ import (
 // reads that the presets promise, and 1.0 when every posting is read.
 func TestRecallOnRealData(t *testing.T) {
 	sets := realSets(t)
-	words := sets[2].few(1500, 30)
+	words := sets[2].few(1500, 20)
 	words.metric = Dot // their lengths differ
-	for _, d := range []dataset{sets[0].few(1000, 25), sets[1].few(700, 20), words} {
+	for _, d := range []dataset{sets[0].few(1000, 20), sets[1].few(700, 15), words} {
 		t.Run(fmt.Sprintf("%s-%v", d.name, d.metric), func(t *testing.T) {
 			t.Parallel()
 			s := openStore(t, t.TempDir(), Options{CacheBytes: -1})
@@ -333,9 +333,10 @@ func TestDegenerateData(t *testing.T) {
 					}
 				}
 			}
-			r, err := ix.Verify(context.Background(), nil)
-			if err != nil || !r.OK() {
-				t.Errorf("%s, %v: %v %+v", name, m, err, r)
+			if m == Euclidean { // the slowest part
+				if r, err := ix.Verify(context.Background(), nil); err != nil || !r.OK() {
+					t.Errorf("%s, %v: %v %+v", name, m, err, r)
+				}
 			}
 			if err := s.Close(); err != nil {
 				t.Error(err)
@@ -452,7 +453,7 @@ func TestMagnitudes(t *testing.T) {
 		for _, m := range []Metric{Euclidean, Dot} {
 			s := openStore(t, t.TempDir(), Options{})
 			ix := mustBuild(t, s, "i", IndexConfig{Dimension: 16, Metric: m, PostingBytes: 4 << 10}, rows)
-			d := dataset{name: name, metric: m, rows: rows, queries: slices.Clone(rows[:10])}
+			d := dataset{name: name, metric: m, rows: rows, queries: slices.Clone(rows[:5])}
 			for _, q := range slices.Clone(d.queries) {
 				d.queries = append(d.queries, scaled(q, 1e-3))
 			}

@@ -123,6 +123,7 @@ func drawSample(t *rapid.T) []sampleQuery {
 // never makes the rule stop earlier, and a preset of more recall never reads
 // less.
 func TestCalibrationIsMonotone(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		sample := drawSample(t)
 		postings := len(sample[0].gaps)
@@ -180,6 +181,7 @@ func checkPresets(t *rapid.T, c *calibration, postings int) {
 // TestCalibrationRoundTrip: what the catalog keeps is the whole calibration, and
 // what is no calibration is never used.
 func TestCalibrationRoundTrip(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		c := &calibration{Rule: defaultStopRule}
 		c.fit(drawSample(t))
@@ -218,6 +220,7 @@ func TestCalibrationRoundTrip(t *testing.T) {
 // TestDepthsMeasureLoss: the calibration's figures of the rescoring count true
 // neighbours: all when everything is read, few when hardly anything is.
 func TestDepthsMeasureLoss(t *testing.T) {
+	t.Parallel()
 	d := fewTexts(150)
 	s := openStore(t, t.TempDir(), Options{CacheBytes: -1})
 	b, ctx := newTestBuild(t, s, "i", fewConfig(d), 64<<20), context.Background()

@@ -253,7 +253,9 @@ func (s *Store) release() error {
 		errs = append(errs, s.catalog.Close())
 	}
 	if s.lock != nil {
-		errs = append(errs, s.lock.Close())
+		// By name: a child being forked now holds a copy of the descriptor until it
+		// runs its program.
+		errs = append(errs, unix.Flock(int(s.lock.Fd()), unix.LOCK_UN), s.lock.Close())
 	}
 	return errors.Join(errs...)
 }

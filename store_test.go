@@ -98,6 +98,7 @@ func TestOpenRefusesOtherDirectories(t *testing.T) {
 
 // TestMarkers: a marker of a newer program or of none is refused and left alone.
 func TestMarkers(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	mustClose(t, openStore(t, dir, Options{CacheBytes: -1}))
 	path := filepath.Join(dir, storeFile)
@@ -146,6 +147,7 @@ func TestNewerCatalogSchema(t *testing.T) {
 // TestOpenTwice: a directory has at most one writer, in one process or several,
 // and no readers beside it.
 func TestOpenTwice(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := openStore(t, dir, Options{CacheBytes: -1})
 	link := filepath.Join(t.TempDir(), "link")
@@ -192,6 +194,7 @@ func helperOpen(args []string) error {
 // TestBucketsAndNames: buckets and indexes are listed in order, exist once, and
 // their names are checked at every door.
 func TestBucketsAndNames(t *testing.T) {
+	t.Parallel()
 	ctx, dir := context.Background(), t.TempDir()
 	cfg := IndexConfig{Dimension: 4, Metric: Euclidean}
 	s := openStore(t, dir, Options{CacheBytes: -1})
@@ -245,6 +248,7 @@ func sameSet(a, b []string) bool {
 
 // TestIndexConfigIsChecked: what is out of range is named, and nothing is made.
 func TestIndexConfigIsChecked(t *testing.T) {
+	t.Parallel()
 	s := openStore(t, t.TempDir(), Options{CacheBytes: -1})
 	good := IndexConfig{Dimension: 8, Metric: Dot}
 	for field, change := range map[string][]func(*IndexConfig){
@@ -276,6 +280,7 @@ func TestIndexConfigIsChecked(t *testing.T) {
 // TestLeftoversOfAKilledBuild: open removes what a build that never committed
 // left in the store, and nothing else.
 func TestLeftoversOfAKilledBuild(t *testing.T) {
+	t.Parallel()
 	d, dir := fewTexts(60), t.TempDir()
 	s := openStore(t, dir, Options{CacheBytes: -1})
 	ix := mustBuild(t, s, "i", fewConfig(d), d.rows)
@@ -317,6 +322,7 @@ func TestLeftoversOfAKilledBuild(t *testing.T) {
 // TestForgottenIndex: the files of an index that the catalog has lost are the
 // only copy of its data. They are kept, and no build writes over them.
 func TestForgottenIndex(t *testing.T) {
+	t.Parallel()
 	d, dir := fewTexts(60), t.TempDir()
 	s := openStore(t, dir, Options{CacheBytes: -1})
 	ix := mustBuild(t, s, "i", fewConfig(d), d.rows)
@@ -361,6 +367,7 @@ func (q quiet) Fatalf(format string, a ...any) { q.t.Fatalf(format, a...) }
 // TestMemoryLimits: a limit too small is refused with the number that would do,
 // and that number does.
 func TestMemoryLimits(t *testing.T) {
+	t.Parallel()
 	ctx, dir := context.Background(), t.TempDir()
 	needed := func(what string, err error) int64 {
 		t.Helper()
@@ -407,6 +414,7 @@ func TestMemoryLimits(t *testing.T) {
 // TestIOInfo: the store says how it reads, and a mode asked for by name is had
 // or refused.
 func TestIOInfo(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for _, o := range []Options{{}, {IOEngine: iopath.Pread}, {IOEngine: iopath.Pread, Direct: iopath.DirectOff, QueueDepth: 3}, {IOEngine: iopath.Mmap}} {
 		o.CacheBytes = -1

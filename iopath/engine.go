@@ -10,13 +10,13 @@ import (
 
 // Info says how an engine reads.
 type Info struct {
-	Engine      string // IOUring, Pread or Mmap
-	Ring        string // what drives the rings: "own" or "giouring"; "" on other engines
-	Direct      bool   // page cache bypassed
-	MemAlign    int    // bytes: alignment direct I/O wants of memory; 1 when not direct
-	OffsetAlign int    // bytes: reads are rounded outward to it; 1 when not direct
-	Depth       int    // most reads with the kernel at one time
-	Cause       string // why no better rung of the ladder was taken; "" for the best
+	Engine      string `json:"engine"`       // IOUring, Pread or Mmap
+	Ring        string `json:"ring"`         // what drives the rings: "own" or "giouring"; "" on other engines
+	Direct      bool   `json:"direct"`       // page cache bypassed
+	MemAlign    int    `json:"mem_align"`    // bytes: alignment direct I/O wants of memory; 1 when not direct
+	OffsetAlign int    `json:"offset_align"` // bytes: reads are rounded outward to it; 1 when not direct
+	Depth       int    `json:"depth"`        // most reads with the kernel at one time
+	Cause       string `json:"cause"`        // why no better rung of the ladder was taken; "" for the best
 }
 
 // Engine reads files of one directory tree by one mode. It is safe for

@@ -6,26 +6,26 @@ import "sync/atomic"
 // things stood at the moment of the call. The fields are read one by one, so a
 // snapshot taken under load is not consistent to the last read.
 type Stats struct {
-	Reads      int64 // operations handed to the device: ceil(aligned length / 256 KiB) for each read
-	Bytes      int64 // bytes of those reads, after rounding outward to the alignment
-	Waves      int64 // successful Submit calls with at least one read
-	Errors     int64 // reads completed with an error
-	Cancelled  int64 // of these, dropped from the queue unread: released batch, ended context, closed engine
-	Retries    int64 // attempts repeated after EINTR, EAGAIN or EIO
-	ShortReads int64 // attempts that returned less than was needed
-	QueueWaits int64 // Submit calls that had to wait because the queue was full
-	Enters     int64 // io_uring_enter calls; 0 on other engines
-	Wakes      int64 // eventfd writes that woke a sleeping ring; 0 on other engines
-	LaneWaves  int64 // waves that their caller carried out itself, see doc.go; 0 on other engines
+	Reads      int64 `json:"reads"`       // operations handed to the device: ceil(aligned length / 256 KiB) for each read
+	Bytes      int64 `json:"bytes"`       // bytes of those reads, after rounding outward to the alignment
+	Waves      int64 `json:"waves"`       // successful Submit calls with at least one read
+	Errors     int64 `json:"errors"`      // reads completed with an error
+	Cancelled  int64 `json:"cancelled"`   // of these, dropped from the queue unread: released batch, ended context, closed engine
+	Retries    int64 `json:"retries"`     // attempts repeated after EINTR, EAGAIN or EIO
+	ShortReads int64 `json:"short_reads"` // attempts that returned less than was needed
+	QueueWaits int64 `json:"queue_waits"` // Submit calls that had to wait because the queue was full
+	Enters     int64 `json:"enters"`      // io_uring_enter calls; 0 on other engines
+	Wakes      int64 `json:"wakes"`       // eventfd writes that woke a sleeping ring; 0 on other engines
+	LaneWaves  int64 `json:"lane_waves"`  // waves that their caller carried out itself, see doc.go; 0 on other engines
 
-	Queued      int64 // gauge: reads waiting for admission
-	InFlight    int64 // gauge: reads with the kernel
-	InFlightMax int64 // most reads that were ever with the kernel at one time
+	Queued      int64 `json:"queued"`        // gauge: reads waiting for admission
+	InFlight    int64 `json:"in_flight"`     // gauge: reads with the kernel
+	InFlightMax int64 `json:"in_flight_max"` // most reads that were ever with the kernel at one time
 
-	BufferInUse  int64 // gauge: bytes of buffers being read into or held by unreleased batches
-	BufferPooled int64 // gauge: bytes of memory without any buffer in use that is kept, bounded by Config.PoolBytes
-	BufferMapped int64 // gauge: bytes of memory mapped for buffers: the most that can be resident
-	BufferMax    int64 // most bytes that were ever in use at one time
+	BufferInUse  int64 `json:"buffer_in_use"` // gauge: bytes of buffers being read into or held by unreleased batches
+	BufferPooled int64 `json:"buffer_pooled"` // gauge: bytes of memory without any buffer in use that is kept, bounded by Config.PoolBytes
+	BufferMapped int64 `json:"buffer_mapped"` // gauge: bytes of memory mapped for buffers: the most that can be resident
+	BufferMax    int64 `json:"buffer_max"`    // most bytes that were ever in use at one time
 }
 
 // counters are the engine's live totals, written by any goroutine.
