@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2"
+	"golang.org/x/sys/unix"
 
 	"github.com/spratdb/sprat/iopath"
 )
@@ -180,6 +181,19 @@ func TestOpenTwice(t *testing.T) {
 		mustClose(t, r)
 	}
 	mustClose(t, openStore(t, dir, Options{CacheBytes: -1}))
+}
+
+// TestCloseGivesTheLockUp: even while another process, forked in the meantime,
+// has a copy of its descriptor.
+func TestCloseGivesTheLockUp(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := openStore(t, dir, Options{CacheBytes: -1})
+	inherited, err := unix.Dup(int(s.lock.Fd()))
+	mustDo(t, err)
+	mustClose(t, s)
+	mustClose(t, openStore(t, dir, Options{CacheBytes: -1}))
+	mustDo(t, unix.Close(inherited))
 }
 
 // helperOpen opens and closes the store of its first argument.
