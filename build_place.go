@@ -119,7 +119,7 @@ func (b *build) place(context.Context) error {
 			r[0] = split.primary(c, i, len(members))
 			p.primaries[r[0]]++
 			for k := 1; k < len(r) && r[k] != noPosting; k++ {
-				r[k] = split.copy(int(r[k]), row)
+				r[k] = split.copy(int(r[k]))
 				p.entries[r[k]]++
 			}
 		}
@@ -186,15 +186,20 @@ func (b *build) sortMembers(rows []uint32) {
 type splitting struct {
 	first []uint32 // first posting of the centroid
 	parts []uint32 // 0 when it has no entries
+	given []uint32 // copies given out
 	total int
 }
 
 // splitPlan gives each centroid enough postings for its entries.
 func (b *build) splitPlan(entries []uint32) splitting {
-	// Copies spread over the parts by hash, not evenly, so parts are planned
-	// with room.
-	room := uint32(b.ix.layout.Capacity(posting.MaxBytes) / 4 * 3)
-	s := splitting{first: make([]uint32, len(entries)), parts: make([]uint32, len(entries))}
+	return splitEntries(entries, uint32(b.ix.layout.Capacity(posting.MaxBytes)))
+}
+
+// splitEntries plans postings of at most capacity entries, which is at least 8.
+func splitEntries(entries []uint32, capacity uint32) splitting {
+	// Primaries and copies are spread evenly, each rounded up.
+	room := capacity - 2
+	s := splitting{first: make([]uint32, len(entries)), parts: make([]uint32, len(entries)), given: make([]uint32, len(entries))}
 	for c, n := range entries {
 		s.first[c] = uint32(s.total)
 		s.parts[c] = (n + room - 1) / room
@@ -208,9 +213,10 @@ func (s splitting) primary(c, i, n int) uint32 {
 	return s.first[c] + uint32(uint64(i)*uint64(s.parts[c])/uint64(n))
 }
 
-// copy is the posting that takes the copy of a row at centroid c.
-func (s splitting) copy(c int, row uint32) uint32 {
-	return s.first[c] + row*0x9e3779b1>>8%s.parts[c]
+// copy is the posting that takes the next copy at centroid c.
+func (s splitting) copy(c int) uint32 {
+	s.given[c]++
+	return s.first[c] + s.given[c]%s.parts[c]
 }
 
 // apply rebuilds the set with one row per posting; its rows are posting ids.

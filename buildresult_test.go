@@ -9,6 +9,8 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+
+	"pgregory.net/rapid"
 )
 
 // TestBuildWithLittleMemory: with memory for a fraction of the input the
@@ -38,6 +40,36 @@ func TestBuildWithLittleMemory(t *testing.T) {
 		}
 		mustVerify(t, ix)
 	}
+}
+
+// TestSplitsAreEven: however many members share a centroid, no posting of it gets
+// more entries than fit, and each member one place.
+func TestSplitsAreEven(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		capacity := rapid.Uint32Range(8, 500).Draw(t, "capacity")
+		primaries := rapid.SliceOfN(rapid.IntRange(0, 3000), 1, 5).Draw(t, "primaries")
+		copies := rapid.SliceOfN(rapid.IntRange(0, 9000), len(primaries), len(primaries)).Draw(t, "copies")
+		entries := make([]uint32, len(primaries))
+		for c := range entries {
+			entries[c] = uint32(primaries[c] + copies[c])
+		}
+		s := splitEntries(entries, capacity)
+		held := make([]uint32, s.total)
+		for c := range entries {
+			for i := range primaries[c] {
+				held[s.primary(c, i, primaries[c])]++
+			}
+			for range copies[c] {
+				held[s.copy(c)]++
+			}
+		}
+		for p, n := range held {
+			if n == 0 || n > capacity {
+				t.Fatalf("posting %d of %d has %d entries, %d fit; centroids %v", p, s.total, n, capacity, entries)
+			}
+		}
+	})
 }
 
 // TestBuildIsDeterministic: equal input and seed give the same bytes, for any

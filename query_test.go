@@ -313,10 +313,10 @@ func TestDegenerateData(t *testing.T) {
 		"huge":             {scaled(gauss(8), 1e14), scaled(gauss(8), 1e14), gauss(8)},
 		"tiny":             {scaled(gauss(8), 1e-20), scaled(gauss(8), 1e-20), scaled(gauss(8), 1e-20)},
 	}
+	s := openStore(t, t.TempDir(), Options{})
 	for name, rows := range cases {
 		for _, m := range []Metric{Cosine, Euclidean, Dot} {
-			s := openStore(t, t.TempDir(), Options{})
-			ix := mustBuild(t, s, "i", IndexConfig{Dimension: len(rows[0]), Metric: m, PostingBytes: 4 << 10}, rows)
+			ix := mustBuild(t, s, fmt.Sprintf("%s-%v", strings.ReplaceAll(name, " ", "-"), m), IndexConfig{Dimension: len(rows[0]), Metric: m, PostingBytes: 4 << 10}, rows)
 			for _, q := range [][]float32{rows[0], rows[len(rows)-1], gauss(len(rows[0]))} {
 				res, err := ix.Query(context.Background(), q, 10, QueryOptions{SearchProbe: 1 << 20, RescoreLimit: 1 << 20})
 				if err != nil {
@@ -337,9 +337,6 @@ func TestDegenerateData(t *testing.T) {
 				if r, err := ix.Verify(context.Background(), nil); err != nil || !r.OK() {
 					t.Errorf("%s, %v: %v %+v", name, m, err, r)
 				}
-			}
-			if err := s.Close(); err != nil {
-				t.Error(err)
 			}
 		}
 	}
@@ -449,10 +446,10 @@ func TestMagnitudes(t *testing.T) {
 	for _, e := range []int{-30, -12, 14} {
 		cases[fmt.Sprintf("1e%d", e)] = gauss(520, func(int) float64 { return math.Pow(10, float64(e)) })
 	}
+	s := openStore(t, t.TempDir(), Options{})
 	for name, rows := range cases {
 		for _, m := range []Metric{Euclidean, Dot} {
-			s := openStore(t, t.TempDir(), Options{})
-			ix := mustBuild(t, s, "i", IndexConfig{Dimension: 16, Metric: m, PostingBytes: 4 << 10}, rows)
+			ix := mustBuild(t, s, fmt.Sprintf("%s-%v", strings.ReplaceAll(name, " ", "-"), m), IndexConfig{Dimension: 16, Metric: m, PostingBytes: 4 << 10}, rows)
 			d := dataset{name: name, metric: m, rows: rows, queries: slices.Clone(rows[:5])}
 			for _, q := range slices.Clone(d.queries) {
 				d.queries = append(d.queries, scaled(q, 1e-3))
@@ -462,9 +459,6 @@ func TestMagnitudes(t *testing.T) {
 			}
 			if recall, _ := recallAt(t, ix, d, 10, QueryOptions{}); recall < 0.9 && name != "mixed" {
 				t.Errorf("%s, %v: recall %.4f by default", name, m, recall)
-			}
-			if err := s.Close(); err != nil {
-				t.Error(err)
 			}
 		}
 	}
