@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"github.com/spratdb/sprat/posting"
 )
 
@@ -28,6 +30,22 @@ func TestMissingCatalog(t *testing.T) {
 	}
 	checkUnchanged(t, "no catalog", x.dir, before)
 	mustDo(t, os.Rename(kept, path))
+
+	// Without the file that names its manifest Pebble would begin anew.
+	markers, err := filepath.Glob(filepath.Join(path, "marker.manifest.*"))
+	if err != nil || len(markers) != 1 {
+		t.Fatalf("markers %q, %v", markers, err)
+	}
+	mustDo(t, os.Rename(markers[0], kept))
+	leaks := goleak.IgnoreCurrent()
+	for _, readOnly := range []bool{false, true} {
+		_, err := Open(x.dir, Options{ReadOnly: readOnly})
+		mustBeCorrupt(t, "no manifest", err, path, 0)
+	}
+	if err := goleak.Find(leaks); err != nil {
+		t.Error(err)
+	}
+	mustDo(t, os.Rename(kept, markers[0]))
 	s := x.open(t, "found again", Options{})
 	mustAnswer(t, "found again", mustIndex(t, s, "first"), x.data, x.want)
 }

@@ -113,6 +113,7 @@ func publicError(err error) error {
 		pe *posting.CorruptError
 		re *rescore.CorruptError
 		rd *iopath.ReadError
+		ce *catalog.CorruptError
 	)
 	switch {
 	case err == nil || errors.Is(err, ErrCorrupt):
@@ -123,6 +124,8 @@ func publicError(err error) error {
 		return &CorruptionError{Path: re.Path, Offset: re.Offset, Err: err}
 	case errors.As(err, &rd) && errors.Is(err, io.ErrUnexpectedEOF):
 		return &CorruptionError{Path: rd.Path, Offset: rd.Off, Err: err}
+	case errors.As(err, &ce):
+		return &CorruptionError{Path: ce.Path, Err: err}
 	case errors.Is(err, catalog.ErrCorrupt):
 		return &CorruptionError{Path: catalogDir, Err: err}
 	case errors.Is(err, diskfile.ErrVersion), errors.Is(err, centroids.ErrVersion), errors.Is(err, catalog.ErrVersion):

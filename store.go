@@ -97,6 +97,7 @@ func (s *Store) open() (err error) {
 		CacheBytes:    min(s.opts.MemoryLimit/16, 64<<20),
 		MemtableBytes: min(s.opts.MemoryLimit/32, 16<<20),
 		ReadOnly:      s.opts.ReadOnly,
+		MustExist:     s.hasIndexes(),
 		Logger:        s.log,
 	}); err != nil {
 		return err
@@ -117,11 +118,17 @@ func (s *Store) checkCatalogDir() error {
 	if _, err := os.Stat(s.catalogPath()); !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	indexes, err := os.ReadDir(filepath.Join(s.dir, indexesDir))
-	if err != nil || len(indexes) == 0 {
+	if !s.hasIndexes() {
 		return nil // a store that was never used
 	}
-	return &CorruptionError{Path: s.catalogPath(), Err: fmt.Errorf("missing, while %d indexes have files", len(indexes))}
+	return &CorruptionError{Path: s.catalogPath(), Err: errors.New("missing, while indexes have files")}
+}
+
+// hasIndexes says that the directory holds files of indexes. A catalog that is
+// missing then, or a part of it, is a loss and not a beginning.
+func (s *Store) hasIndexes() bool {
+	entries, err := os.ReadDir(filepath.Join(s.dir, indexesDir))
+	return err == nil && len(entries) > 0
 }
 
 func (s *Store) catalogPath() string { return filepath.Join(s.dir, catalogDir) }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -41,12 +42,14 @@ type Config struct {
 	CacheBytes    int64 // block cache; default 4 MiB
 	MemtableBytes int64 // one memtable; default 2 MiB; at most two are kept
 	ReadOnly      bool
+	MustExist     bool         // a catalog that is missing, in whole or in part, is ErrCorrupt
 	Logger        *slog.Logger // nil discards
 }
 
 // Catalog is an open catalog.
 type Catalog struct {
-	db *pebble.DB
+	dir string
+	db  *pebble.DB
 }
 
 // Open opens the catalog in dir, creating it when it does not exist and the
@@ -67,11 +70,9 @@ func Open(dir string, cfg Config) (*Catalog, error) {
 		ReadOnly:                    cfg.ReadOnly,
 		FormatMajorVersion:          pebble.FormatNewest,
 		Logger:                      logger{cfg.Logger},
-		// By default Pebble ends the process when it finds damage; here the read
-		// that met it fails, with ErrCorrupt.
-		EventListener: &pebble.EventListener{DataCorruption: func(i pebble.DataCorruptionInfo) {
-			logger{cfg.Logger}.Errorf("%s", i)
-		}},
+		EventListener:               listener(logger{cfg.Logger}),
+		ErrorIfNotExists:            cfg.MustExist,
+		FS:                          vfs.Default, // without a goroutine that watches for slow writes and outlives a failed Open
 	}
 	for i := range opts.Levels {
 		opts.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
@@ -82,9 +83,9 @@ func Open(dir string, cfg Config) (*Catalog, error) {
 	}
 	db, err := pebble.Open(dir, opts)
 	if err != nil {
-		return nil, damaged("open "+dir, err)
+		return nil, damaged(dir, "open", err)
 	}
-	c := &Catalog{db: db}
+	c := &Catalog{dir: dir, db: db}
 	if err := c.checkVersion(cfg.ReadOnly); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
@@ -128,7 +129,7 @@ func (c *Catalog) get(key []byte) ([]byte, error) {
 		return nil, ErrNotFound
 	}
 	if err != nil {
-		return nil, damaged("read", err)
+		return nil, damaged(c.dir, "read", err)
 	}
 	out := append([]byte(nil), v...)
 	return out, closer.Close()
@@ -151,12 +152,12 @@ func getJSON[T any](c *Catalog, key []byte) (T, error) {
 func (c *Catalog) scan(prefix []byte, f func(key, value []byte) error) error {
 	it, err := c.db.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: successor(prefix)})
 	if err != nil {
-		return damaged("scan", err)
+		return damaged(c.dir, "scan", err)
 	}
 	for it.First(); it.Valid(); it.Next() {
 		v, err := it.ValueAndErr()
 		if err != nil {
-			err = damaged("scan", err)
+			err = damaged(c.dir, "scan", err)
 		} else {
 			err = f(it.Key(), v)
 		}
@@ -165,17 +166,43 @@ func (c *Catalog) scan(prefix []byte, f func(key, value []byte) error) error {
 		}
 	}
 	if err := it.Close(); err != nil {
-		return damaged("scan", err)
+		return damaged(c.dir, "scan", err)
 	}
 	return nil
 }
 
-// damaged names what failed and marks what Pebble calls corruption.
-func damaged(what string, err error) error {
-	if pebble.IsCorruptionError(err) {
-		return fmt.Errorf("%w: %s: %w", ErrCorrupt, what, err)
+// listener keeps Pebble from ending the process when it finds damage: the read
+// that met it fails, with ErrCorrupt.
+func listener(l logger) *pebble.EventListener {
+	return &pebble.EventListener{DataCorruption: func(i pebble.DataCorruptionInfo) { l.Errorf("%s", i) }}
+}
+
+// CorruptError says that a file of the catalog is not what was written, or gone.
+type CorruptError struct {
+	Path string // the file, or the catalog's directory where Pebble does not tell
+	Err  error
+}
+
+// Error names the path and the cause.
+func (e *CorruptError) Error() string { return fmt.Sprintf("%v: %s: %v", ErrCorrupt, e.Path, e.Err) }
+
+// Unwrap makes errors.Is true for ErrCorrupt and for the cause.
+func (e *CorruptError) Unwrap() []error { return []error{ErrCorrupt, e.Err} }
+
+// damaged names what failed in the catalog of dir. What Pebble calls corruption,
+// and files that it misses, become a *CorruptError.
+func damaged(dir, what string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, pebble.ErrDBDoesNotExist), errors.Is(err, pebble.ErrDBNotPristine):
+	case !pebble.IsCorruptionError(err):
+		return fmt.Errorf("catalog %s: %w", what, err)
 	}
-	return fmt.Errorf("catalog %s: %w", what, err)
+	if info := pebble.ExtractDataCorruptionInfo(err); info != nil {
+		dir = info.Path
+	}
+	return &CorruptError{Path: dir, Err: fmt.Errorf("%s: %w", what, err)}
 }
 
 // successor is the smallest key greater than every key with the prefix.

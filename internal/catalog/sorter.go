@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // Sorter sorts the keys of a bulk load on the volume, in bounded memory, and
@@ -29,7 +30,7 @@ func NewSorter(dir string, memory int64) (*Sorter, error) {
 	db, err := pebble.Open(dir, &pebble.Options{
 		Cache: cache, DisableWAL: true, ErrorIfExists: true, Logger: logger{},
 		MemTableSize: uint64(min(max(memory/4, 1<<20), 32<<20)), MemTableStopWritesThreshold: 3,
-		FormatMajorVersion: pebble.FormatNewest,
+		FormatMajorVersion: pebble.FormatNewest, EventListener: listener(logger{}), FS: vfs.Default,
 	})
 	if err != nil {
 		return nil, err
