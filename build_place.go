@@ -26,7 +26,6 @@ type placement struct {
 
 	primaries []uint32 // by posting
 	entries   []uint32 // by posting
-	firstSlot []uint32 // by posting, and one more
 }
 
 type mapping struct {
@@ -124,10 +123,8 @@ func (b *build) place(context.Context) error {
 			}
 		}
 	}
-	p.firstSlot = make([]uint32, split.total+1)
 	for i, n := range p.primaries {
 		p.entries[i] += n
-		p.firstSlot[i+1] = p.firstSlot[i] + n
 		b.stats.Entries += int64(p.entries[i])
 	}
 	b.stats.Postings = int64(split.total)

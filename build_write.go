@@ -40,7 +40,6 @@ type output struct {
 // write scatters the rows to partitions, then writes each partition's records
 // and postings in order.
 func (b *build) write(ctx context.Context) error {
-	b.row.Origin = b.space.origin
 	ix, err := newIndex(b.store, b.row)
 	if err != nil {
 		return err
