@@ -228,7 +228,13 @@ func rescoreLimitFor(eps float64) int {
 // DialsFor returns the caps that a query of k results with these options works
 // under, with the recall target that they follow from, if any.
 func (ix *Index) DialsFor(k int, o QueryOptions) Dials {
-	d := *ix.dials.Load()
+	d, _ := ix.dialsFor(k, &o)
+	return d
+}
+
+// dialsFor is DialsFor with the preset of the recall target, when there is one.
+func (ix *Index) dialsFor(k int, o *QueryOptions) (d Dials, p Preset) {
+	d = *ix.dials.Load()
 	switch {
 	case o.RecallTarget > 0:
 		d = Dials{RecallTarget: o.RecallTarget}
@@ -236,25 +242,24 @@ func (ix *Index) DialsFor(k int, o QueryOptions) Dials {
 		d = Dials{SearchProbe: cmp.Or(o.SearchProbe, d.SearchProbe), RescoreLimit: cmp.Or(o.RescoreLimit, d.RescoreLimit)}
 	}
 	if d.SearchProbe == 0 && d.RescoreLimit == 0 && d.RecallTarget > 0 {
-		p := ix.calib.preset(d.RecallTarget, k, ix.centroids.Len())
+		p = ix.calib.preset(d.RecallTarget, k, ix.centroids.Len())
 		d.SearchProbe, d.RescoreLimit = p.SearchProbe, p.RescoreLimit
 	} else {
 		d.RecallTarget = 0
 	}
 	d.SearchProbe = cmp.Or(d.SearchProbe, defaultSearchProbe)
 	d.RescoreLimit = max(k, cmp.Or(d.RescoreLimit, defaultRescoreLimit))
-	return d
+	return d, p
 }
 
 // resolve turns options and dials into rules.
 func (ix *Index) resolve(k int, o *QueryOptions) rules {
-	d, postings := ix.DialsFor(k, *o), ix.centroids.Len()
+	d, p := ix.dialsFor(k, o)
 	r := rules{probe: d.SearchProbe, limit: d.RescoreLimit, firstWave: firstWave}
 	if d.RecallTarget > 0 {
-		p := ix.calib.preset(d.RecallTarget, k, postings)
 		r.limit, r.odds, r.eps = max(k, maxRescored), ix.calib.presetOdds(p, k), float32(p.Eps)
 	} else {
-		r.odds, r.eps = ix.calib.capThreshold(r.probe, postings, k), float32(rescoreEps(r.limit, ix.row.Vectors))
+		r.odds, r.eps = ix.calib.capThreshold(r.probe, ix.centroids.Len(), k), float32(rescoreEps(r.limit, ix.row.Vectors))
 	}
 	if o.FixedWork {
 		r.firstWave, r.limit, r.eps = r.probe, d.RescoreLimit, noBound

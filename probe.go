@@ -157,8 +157,10 @@ func (s *searcher) probePart(ctx context.Context, end int) error {
 	})
 	s.next = end
 	s.work.PostingReads += int(s.reads - before)
-	s.say("probe wave: postings %d-%d, %d of them from the cache, %d candidates, k-th distance² %.4g\n",
-		first, end-1, end-first-reads, s.cands.Len(), s.cands.Limit())
+	if s.trace != nil { // the arguments would be allocated for nothing
+		s.say("probe wave: postings %d-%d, %d of them from the cache, %d candidates, k-th distance² %.4g\n",
+			first, end-1, end-first-reads, s.cands.Len(), s.cands.Limit())
+	}
 	return err
 }
 

@@ -145,8 +145,10 @@ func (s *searcher) readPart(ctx context.Context, reads []rescore.Read) error {
 	s.work.RecordReads += len(reads) - refines
 	s.expect(len(reads))
 	err := s.inOrder(ctx, len(reads), func(i int, data []byte, _ bool) error { return s.take(reads[i], data) })
-	s.say("rescore wave: %d refine and %d record reads; %d refined, %d exact so far\n",
-		refines, len(reads)-refines, s.work.Refined, s.work.Exact)
+	if s.trace != nil {
+		s.say("rescore wave: %d refine and %d record reads; %d refined, %d exact so far\n",
+			refines, len(reads)-refines, s.work.Refined, s.work.Exact)
+	}
 	return err
 }
 

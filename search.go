@@ -174,15 +174,15 @@ func (s *searcher) account(start time.Time) {
 	s.work.Candidates = s.cands.Len()
 	s.work.Elapsed = time.Since(start)
 	s.work.Busy = s.work.Elapsed - s.waited
+	if s.trace == nil {
+		return
+	}
 	s.say("answer: %d reads, %d KiB, %d waves in %v, %v of them computing; stopped probing by %s\n", s.work.Reads,
 		s.work.Bytes>>10, s.work.Waves, s.work.Elapsed.Round(time.Microsecond), s.work.Busy.Round(time.Microsecond), s.work.Stop)
 }
 
-func (s *searcher) say(format string, args ...any) {
-	if s.trace != nil {
-		fmt.Fprintf(s.trace, format, args...)
-	}
-}
+// say adds to the trace, which the query asked for.
+func (s *searcher) say(format string, args ...any) { fmt.Fprintf(s.trace, format, args...) }
 
 // answer sorts the exact candidates and returns the k nearest.
 func (s *searcher) answer() ([]Match, error) {
