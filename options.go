@@ -10,10 +10,11 @@ import (
 
 // Options say how to open a store. The zero value means every default.
 type Options struct {
-	// MemoryLimit is the promise for everything the store keeps in memory, in
-	// bytes: centroids, directories, catalog, buffers, builds. Default: 60 % of
-	// the cgroup's limit, or of the machine's memory. A limit that the indexes
-	// cannot keep is refused with a *MemoryLimitError.
+	// MemoryLimit is the promise for what the store keeps in memory, in bytes:
+	// centroids, directories, catalog, caches, and a build. A query in progress
+	// adds at most a 64th of it in read buffers (1 to 16 MiB), and its candidates.
+	// Default: 60 % of the cgroup's limit, or of the machine's memory. A limit
+	// that the indexes cannot keep is refused with a *MemoryLimitError.
 	MemoryLimit int64
 	// IOEngine is "auto" (default), "io_uring", "pread" or "mmap". A forced
 	// engine that cannot be had is an error; auto steps down and says why.
@@ -24,7 +25,8 @@ type Options struct {
 	// QueueDepth caps the reads in flight on the volume. Default: the engine's.
 	QueueDepth int
 	// CacheBytes is the memory for cached postings and records. 0 means 60 % of
-	// what the limit leaves after the indexes, a negative number no cache.
+	// what the limit leaves after the indexes, but no more than twice their size
+	// on the volume and 64 MiB; a negative number means no cache.
 	CacheBytes int64
 	// ReadOnly opens a store without the right to change it.
 	ReadOnly bool

@@ -9,7 +9,10 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// depthEps are the bounds of the rescoring that the calibration tries.
+// depthEps are the bounds of the rescoring that the calibration tries. Below one
+// sigma hardly a read is saved, while queries that come from elsewhere than the
+// vectors lose recall (the demonstration's words: 0.958 at 0.75, 0.967 at 1, for
+// 8.4 reads either way).
 var depthEps = []float64{1, 1.25, 1.5, 2, 2.5, 3}
 
 // measure runs the sample on the finished files to learn what each bound of the

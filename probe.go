@@ -15,8 +15,9 @@ import (
 // candidate set.
 //
 // The first wave reads a few postings to learn how near the k-th neighbour is;
-// the second reads the others that the stop rule still thinks worth it. Past the caps, further waves run only while fewer than k candidates
-// are known, so that k results come back whenever k vectors exist.
+// the second reads the others that the stop rule still thinks worth it. Past the
+// caps, further waves run only while fewer than k candidates are known, so that k
+// results come back whenever k vectors exist.
 func (s *searcher) probe(ctx context.Context) error {
 	total := s.ix.centroids.Len()
 	s.order = s.ix.centroids.Nearest(s.order, &s.query, min(s.rules.probe, total), &s.route)

@@ -61,8 +61,8 @@ type Store struct {
 
 // Open opens the store in dir, creating it when the directory is missing or
 // empty. Errors: ErrInvalid, ErrInUse, ErrFormat, ErrNotStore, ErrCorrupt,
-// ErrMemoryLimit, and those of the file system. An index whose files are damaged does not fail Open; its
-// error is returned when it is used.
+// ErrMemoryLimit, and those of the file system. An index whose files are damaged
+// does not fail Open; its error is returned when it is used.
 func Open(dir string, opts Options) (*Store, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
@@ -133,8 +133,8 @@ func (s *Store) hasIndexes() bool {
 
 func (s *Store) catalogPath() string { return filepath.Join(s.dir, catalogDir) }
 
-// claim creates or checks the marker file and takes its lock, so that a
-// directory is open at most once.
+// claim creates or checks the marker file and takes its lock: a directory is
+// open by one writer or by any number of readers.
 func (s *Store) claim() error {
 	if !s.opts.ReadOnly {
 		if err := s.initialise(); err != nil {
