@@ -69,6 +69,10 @@ type Config struct {
 	// Faults lets tests decide the fate of read attempts; see Faults. It must
 	// be nil in production, and nil is the default.
 	Faults Faults
+
+	// Ops lets tests see, refuse and cut the changes of the file system; see
+	// Ops. It must be nil in production, and nil is the default.
+	Ops Ops
 }
 
 // withDefaults returns a copy with every zero field filled in except Depth,

@@ -75,7 +75,13 @@
 //
 // [Engine.Create] returns a sequential [Writer] that uses direct I/O when the
 // engine does and otherwise drops the pages that it has written, so that a bulk
-// build does not fill a memory cgroup with dirty page cache. Nothing here
-// decides when data is durable: callers say it with [Writer.Sync] and
-// [SyncDir].
+// build does not fill a memory cgroup with dirty page cache. [Engine.OpenUpdate]
+// returns an [Updater], which changes a file in place at any offset: it reads,
+// patches and writes back the blocks that a change covers in part. Nothing here
+// decides when data is durable: callers say it with [Writer.Sync],
+// [Updater.Sync] and [Engine.SyncDir].
+//
+// Every change of the file system that is made here asks [Config].Ops first, the
+// seam by which tests fill the volume, tear writes and record what a crash would
+// leave. In production it is nil and costs nothing.
 package iopath

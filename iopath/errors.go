@@ -21,6 +21,10 @@ var (
 	// 1..MaxReadBytes, or a file of another engine.
 	ErrInvalidRead = errors.New("iopath: invalid read")
 
+	// ErrInvalidWrite is the cause when an Updater is given a negative offset,
+	// length or size, or one beyond what a file can have.
+	ErrInvalidWrite = errors.New("iopath: invalid write")
+
 	// ErrNoSpace marks a WriteError whose cause is a full volume or quota.
 	// errors.Is(err, syscall.ENOSPC) holds as well when that was the cause.
 	ErrNoSpace = errors.New("iopath: no space left on volume")
@@ -57,10 +61,10 @@ func (e *ReadError) Error() string {
 // Unwrap returns the cause.
 func (e *ReadError) Unwrap() error { return e.Err }
 
-// WriteError is the error of a writer. errors.Is(err, ErrNoSpace) recognises a
-// full volume.
+// WriteError is the error of a change to a file or of names. errors.Is(err,
+// ErrNoSpace) recognises a full volume.
 type WriteError struct {
-	Path string // file as given to Create
+	Path string // file or directory as the caller named it
 	Off  int64  // offset of the failed operation, in bytes
 	Err  error  // cause, never nil
 }

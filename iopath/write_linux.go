@@ -9,7 +9,18 @@ import (
 
 // openForWrite creates or empties a file for writing, with O_DIRECT when direct.
 func openForWrite(path string, direct bool) (handle, alignment, error) {
-	flags := unix.O_WRONLY | unix.O_CREAT | unix.O_TRUNC | unix.O_CLOEXEC
+	return openWritable(path, unix.O_WRONLY|unix.O_TRUNC, direct)
+}
+
+// openForUpdate opens or creates a file for reading and writing at offsets, with
+// O_DIRECT when direct.
+func openForUpdate(path string, direct bool) (handle, alignment, error) {
+	return openWritable(path, unix.O_RDWR, direct)
+}
+
+// openWritable opens a file with the flags given, creating it when missing.
+func openWritable(path string, flags int, direct bool) (handle, alignment, error) {
+	flags |= unix.O_CREAT | unix.O_CLOEXEC
 	if direct {
 		flags |= unix.O_DIRECT
 	}
@@ -35,7 +46,7 @@ func (h handle) writeAt(p []byte, off int64) (int, error) {
 		n, err = unix.Pwrite(h.fd, p, off)
 		return err
 	})
-	return n, err
+	return max(n, 0), err // the system says -1 with an error
 }
 
 func (h handle) truncate(size int64) error {
@@ -57,6 +68,14 @@ func (h handle) preallocate(n int64) error {
 		return nil
 	}
 	return err
+}
+
+// punch makes a range read as zeros and gives its blocks back, without changing
+// the size. The error is errors.ErrUnsupported where the file system cannot.
+func (h handle) punch(off, n int64) error {
+	return uninterrupted(func() error {
+		return unix.Fallocate(h.fd, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, off, n)
+	})
 }
 
 // startWriteBack has the kernel start writing a range of the page cache.

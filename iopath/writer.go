@@ -1,10 +1,5 @@
 package iopath
 
-import (
-	"fmt"
-	"os"
-)
-
 // writerBytes is the size of a writer's buffer and of its writes: large enough
 // that a volume charges by throughput and not by operations.
 const writerBytes = 1 << 20
@@ -14,10 +9,8 @@ const writerBytes = 1 << 20
 // error: the content from its offset on is unknown, and the caller must write
 // the file anew.
 type Writer struct {
+	target
 	engine *Engine
-	path   string
-	h      handle
-	align  int // writes are multiples of it at multiples of it; 1 when not direct
 
 	// The bytes [base, base+fill) of the file stand in buf. base is a multiple
 	// of align, so that a block which a Sync had to write half full is written
@@ -40,6 +33,9 @@ func (e *Engine) Create(path string) (*Writer, error) {
 	if e.closed.Load() {
 		return nil, &WriteError{path, 0, ErrClosed}
 	}
+	if _, err := e.cfg.Ops.Ask(Op{Kind: OpCreate, Path: path}); err != nil {
+		return nil, &WriteError{path, 0, err}
+	}
 	h, a, err := openForWrite(path, e.info.Direct)
 	if err != nil {
 		return nil, &WriteError{path, 0, err}
@@ -49,7 +45,7 @@ func (e *Engine) Create(path string) (*Writer, error) {
 		_ = h.close()
 		return nil, &WriteError{path, 0, err}
 	}
-	return &Writer{engine: e, path: path, h: h, align: a.offset, buf: buf}, nil
+	return &Writer{engine: e, target: target{h, path, a.offset, e.cfg.Ops}, buf: buf}, nil
 }
 
 // Size is the number of bytes given to Write so far.
@@ -99,7 +95,7 @@ func (w *Writer) Sync() error {
 	if err := w.flush(); err != nil {
 		return err
 	}
-	if err := w.h.syncData(); err != nil {
+	if err := w.syncData(); err != nil {
 		return w.fail(w.base, err)
 	}
 	w.dropSynced()
@@ -117,7 +113,7 @@ func (w *Writer) Close() error {
 		_ = w.flush() // kept in w.err
 	}
 	if w.err == nil && w.reserved > w.Size() {
-		if err := w.h.truncate(w.Size()); err != nil {
+		if err := w.truncate(w.Size()); err != nil {
 			_ = w.fail(w.Size(), err)
 		}
 	}
@@ -154,11 +150,11 @@ func (w *Writer) flush() error {
 		length = body + w.align
 		clear(w.buf.data[w.fill:length])
 	}
-	if err := w.writeAll(w.buf.data[:length]); err != nil {
-		return err
+	if done, err := w.writeAll(w.buf.data[:length], w.base); err != nil {
+		return w.fail(w.base+int64(done), err)
 	}
 	if tail > 0 {
-		if err := w.h.truncate(w.Size()); err != nil {
+		if err := w.truncate(w.Size()); err != nil {
 			return w.fail(w.base, err)
 		}
 		w.reserved = 0
@@ -168,23 +164,6 @@ func (w *Writer) flush() error {
 	w.fill = tail
 	if w.align == 1 {
 		return w.writeBack()
-	}
-	return nil
-}
-
-// writeAll writes p at base. A write that stops early goes on from the last
-// aligned byte.
-func (w *Writer) writeAll(p []byte) error {
-	for done := 0; done < len(p); {
-		n, err := w.h.writeAt(p[done:], w.base+int64(done))
-		if err != nil {
-			return w.fail(w.base+int64(done), err)
-		}
-		step := n &^ (w.align - 1)
-		if step == 0 {
-			return w.fail(w.base+int64(done), fmt.Errorf("%d of %d bytes written", n, len(p)-done))
-		}
-		done += step
 	}
 	return nil
 }
@@ -217,21 +196,4 @@ func (w *Writer) dropSynced() {
 		w.h.dropCache(w.dropped, w.base-w.dropped)
 		w.started, w.dropped = w.base, w.base
 	}
-}
-
-// SyncDir makes the names in a directory durable: files created, renamed or
-// removed there. Call it after Writer.Sync and before relying on the name.
-func SyncDir(path string) error {
-	d, err := os.Open(path)
-	if err != nil {
-		return &WriteError{path, 0, err}
-	}
-	err = d.Sync()
-	if cerr := d.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
-		return &WriteError{path, 0, err}
-	}
-	return nil
 }

@@ -164,6 +164,48 @@ func TestPreallocationIsTrimmed(t *testing.T) {
 	}
 }
 
+// TestPunchGivesSpaceBack counts the blocks of a file before and after.
+func TestPunchGivesSpaceBack(t *testing.T) {
+	eachWriter(t, func(t *testing.T, e *Engine) {
+		u, path := openUpdate(t, e)
+		m := model(content(8 << 20))
+		if _, err := u.WriteAt(m, 0); err != nil {
+			t.Fatal(err)
+		}
+		if err := u.Sync(); err != nil {
+			t.Fatal(err)
+		}
+		if err := u.Punch(1000, 6<<20); err != nil {
+			t.Fatal(err)
+		}
+		m.punch(1000, 6<<20)
+		m.same(t, path)
+		if u.mu.unpunched {
+			t.Skip("the file system makes no holes")
+		}
+		if n := allocated(t, path); n > 3<<20 {
+			t.Errorf("%d bytes allocated for 2 MiB and a hole", n)
+		}
+	})
+}
+
+// TestUpdaterMeetsFullVolume writes to a device that is always full.
+func TestUpdaterMeetsFullVolume(t *testing.T) {
+	e := openEngine(t, Config{Engine: Pread, Direct: DirectOff})
+	u, err := e.OpenUpdate("/dev/full")
+	if err != nil {
+		t.Skipf("no /dev/full: %v", err)
+	}
+	for range 2 {
+		if n, err := u.WriteAt([]byte("x"), 5); n != 0 || !errors.Is(err, ErrNoSpace) || !errors.Is(err, syscall.ENOSPC) {
+			t.Errorf("%d bytes, %v", n, err)
+		}
+	}
+	if err := u.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // allocated is the space that a file takes.
 func allocated(t *testing.T, path string) int64 {
 	t.Helper()
