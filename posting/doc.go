@@ -53,8 +53,30 @@
 // written to a new extent and the directory's entry is switched, so a reader
 // sees the old posting or the new one, both whole.
 //
-// A Layout, a Directory snapshot and a View are safe for concurrent use; a
-// Scanner and a Builder belong to one goroutine.
+// # Changes
+//
+// What is added to a posting stands in its Delta, in memory, until a fold writes
+// the posting anew; the catalog keeps the same entries as rows, in this form. C is
+// the bytes of a code.
+//
+//	| offset        | bytes | field                                            |
+//	|---------------|-------|--------------------------------------------------|
+//	| 0             | 1     | version, 1                                       |
+//	| 1 + i(16+C)   | 4     | entry i: slot, uint32                            |
+//	| then          | 1     | placement generation                             |
+//	| then          | 1     | flags: bit 0 primary copy, the others zero       |
+//	| then          | 4     | Add factor, float32                              |
+//	| then          | 4     | Rescale factor, float32                          |
+//	| then          | 2     | Error factor, bfloat16 rounded up                |
+//	| then          | C     | code                                             |
+//
+// There are as many entries as fill the row; the catalog's store has checksums.
+// The Allocator finds room in the posting file for the new extents.
+//
+// # Concurrency
+//
+// A Layout, a Directory snapshot, a View and a Delta are safe for concurrent use;
+// a Scanner, a Builder and an Allocator belong to one goroutine.
 //
 // May import: rq, rq/simd, iopath, internal/diskfile
 package posting

@@ -9,6 +9,9 @@ import (
 // written. Test for it with errors.Is.
 var ErrCorrupt = errors.New("posting is corrupt")
 
+// ErrFull says that a posting file cannot grow any further.
+var ErrFull = errors.New("posting file is full")
+
 // CorruptError says what is wrong with the posting at Offset of Path.
 type CorruptError struct {
 	Path   string // empty when the bytes came from memory

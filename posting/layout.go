@@ -114,6 +114,9 @@ func (v *View) Code(i int) []byte {
 	return v.codes[i*c : (i+1)*c]
 }
 
+// Entry returns entry i. Its code aliases the view.
+func (v *View) Entry(i int) Entry { return v.entry(i, i < v.Primaries) }
+
 // Parse checks a posting and returns a view of it. buf may be longer than the
 // posting (padding). wantID is the posting that the directory promised. The
 // error is a *CorruptError without its place, which the caller knows.

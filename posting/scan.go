@@ -9,9 +9,10 @@ import (
 
 // Hit is an entry whose estimated distance may still matter.
 type Hit struct {
-	Slot uint32
-	Est  float32 // estimate of ||q-v||²
-	Err  float32 // one standard deviation of Est
+	Slot       uint32
+	Est        float32 // estimate of ||q-v||²
+	Err        float32 // one standard deviation of Est
+	Generation uint8   // placement generation of the entry
 }
 
 // Scanner estimates the distances of whole postings. It holds the scratch
@@ -43,7 +44,7 @@ func (s *Scanner) Scan(dst []Hit, l *Layout, v *View, q *rq.Query, qc2, eps, lim
 		if e-eps*sigma > limit {
 			continue
 		}
-		dst = append(dst, Hit{Slot: v.Slot(i), Est: max(e, 0), Err: sigma})
+		dst = append(dst, Hit{Slot: v.Slot(i), Est: max(e, 0), Err: sigma, Generation: v.gens[i]})
 	}
 	return dst
 }
