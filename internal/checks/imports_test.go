@@ -30,6 +30,7 @@ var layers = []layer{
 	{dir: "internal", rank: 4},
 	{dir: ".", rank: 5},
 	{dir: "server", rank: 6, only: []string{"."}},
+	{dir: "s3snapshot", rank: 6, only: []string{"."}},
 	{dir: "fio", rank: 6},
 	{dir: "bench", rank: 7},
 	{dir: "cmd", rank: 8},
