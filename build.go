@@ -13,8 +13,8 @@ import (
 
 	"github.com/spratdb/sprat/centroids"
 	"github.com/spratdb/sprat/internal/catalog"
+	"github.com/spratdb/sprat/internal/cow"
 	"github.com/spratdb/sprat/iopath"
-	"github.com/spratdb/sprat/posting"
 )
 
 // Record is one vector to load. A bulk build copies what it needs before the
@@ -112,6 +112,7 @@ type build struct {
 	cfg    IndexConfig
 	opts   BuildOptions
 	row    catalog.Index
+	state  catalog.State
 	tmp    string // temporary files
 	memory int64  // bytes the build may hold
 	stats  BuildStats
@@ -125,7 +126,7 @@ type build struct {
 	set       *centroids.Set
 	placed    *placement
 	ix        *Index // under construction
-	directory *posting.Directory
+	directory *cow.Editor[postingRow]
 	batch     *catalog.Batch // of the commit; overflowMu guards it while workers run
 
 	overflowMu sync.Mutex
@@ -211,6 +212,7 @@ func (s *Store) newBuild(bucket, name string, cfg IndexConfig, opts BuildOptions
 	b.row = catalog.Index{
 		ID: id, Bucket: bucket, Name: name, Dimension: cfg.Dimension, Metric: cfg.Metric.String(),
 		Created: time.Now().UTC(), RotationSeed: cfg.Seed, Bits: cfg.Bits,
+		PostingBytes: cfg.PostingBytes, Copies: cfg.Copies,
 		Dials: catalog.Dials{RecallTarget: defaultRecallTarget},
 	}
 	return b, errors.Join(os.MkdirAll(b.tmp, 0o755), os.MkdirAll(indexDir(s.dir, id), 0o755))
@@ -315,17 +317,22 @@ func (b *build) commit(ctx context.Context) error {
 		return err
 	}
 	b.ix.row = b.row
+	if err := b.ix.prepareWriter(); err != nil {
+		return err
+	}
 	if err := b.commitBatch(func(batch *catalog.Batch) {
 		if newBucket {
 			batch.PutBucket(catalog.Bucket{Name: b.row.Bucket, Created: b.row.Created})
 		}
 		batch.PutIndex(b.row)
+		batch.PutState(b.row.ID, b.state)
 	}); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	s.mu.indexes[b.ix.Name()] = b.ix
 	s.mu.Unlock()
+	b.ix.writer.start()
 	b.stats.DiskBytes = b.ix.diskStats().Total
 	return nil
 }

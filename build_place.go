@@ -128,7 +128,8 @@ func (b *build) place(context.Context) error {
 		b.stats.Entries += int64(p.entries[i])
 	}
 	b.stats.Postings = int64(split.total)
-	b.row.Slots, b.row.Postings, b.row.Entries = uint64(slot), uint64(split.total), uint64(b.stats.Entries)
+	b.state.Slots, b.state.Postings, b.state.Entries = uint64(slot), uint64(split.total), uint64(b.stats.Entries)
+	b.state.NextPosting = uint32(split.total)
 	return nil
 }
 

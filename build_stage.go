@@ -161,7 +161,7 @@ func (b *build) markLive() error {
 		return nil
 	})
 	b.stats.Vectors, b.stats.Duplicates = int64(kept), int64(r.rows-kept)
-	b.row.Vectors = kept
+	b.state.Vectors, b.state.Calibrated = kept, kept
 	b.row.KeyCap = capFor(r.keyLen, 4, 0.995)
 	b.row.MetaCap = capFor(r.metaLen, 16, 0.95)
 	if kept == 0 {

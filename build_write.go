@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/spratdb/sprat/internal/catalog"
+	"github.com/spratdb/sprat/internal/cow"
 	"github.com/spratdb/sprat/internal/diskfile"
 	"github.com/spratdb/sprat/iopath"
 	"github.com/spratdb/sprat/posting"
@@ -44,7 +45,8 @@ func (b *build) write(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.ix, b.directory, b.batch = ix, &posting.Directory{}, b.store.catalog.NewBatch()
+	var none cow.Array[postingRow]
+	b.ix, b.directory, b.batch = ix, none.Edit(), b.store.catalog.NewBatch()
 	parts := b.partition()
 	sp := newSpill(b.tmp, len(parts)-1, b.memory/8)
 	if err := b.scatter(ctx, parts, sp); err != nil {
@@ -149,11 +151,12 @@ const overflowBytes = 1 << 20
 func (b *build) overflow(slot uint32, key, meta []byte, keyIn, metaIn bool) error {
 	b.overflowMu.Lock()
 	defer b.overflowMu.Unlock()
+	b.state.Overflows++
 	if !keyIn {
-		b.batch.PutLongKey(b.row.ID, slot, key)
+		b.batch.PutLongKey(b.row.ID, slot, 0, key)
 	}
 	if !metaIn {
-		b.batch.PutLongMetadata(b.row.ID, slot, meta)
+		b.batch.PutLongMetadata(b.row.ID, slot, 0, meta)
 	}
 	if b.batch.Len() < overflowBytes {
 		return nil
@@ -301,8 +304,9 @@ func (b *build) writePosting(o *output, p uint32) error {
 		return err
 	}
 	e := posting.Extent{Block: uint32(off / posting.ExtentAlign), Bytes: uint32(used)}
-	b.batch.PutExtent(b.row.ID, p, e.AppendValue(nil))
-	return b.directory.Put(p, e)
+	b.batch.PutExtent(b.row.ID, p, appendDirectoryRow(nil, e, 0))
+	b.directory.Ref(int(p)).extent = e
+	return nil
 }
 
 // close ends the files; with sync it makes them durable and opens them for
@@ -327,7 +331,9 @@ func (o *output) close(sync bool, b *build) error {
 	if err := b.ix.saveCentroids(b.set); err != nil {
 		return err
 	}
-	b.ix.centroids, b.ix.directory = b.set, b.directory
+	v := b.ix.current.Load()
+	b.ix.current.Store(&version{space: v.space, calib: v.calib, set: b.set, postings: b.directory.Done(),
+		runs: bulkRuns(b.state.Slots), state: b.state})
 	return b.ix.openFiles()
 }
 

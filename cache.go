@@ -19,10 +19,18 @@ const (
 // cache keeps postings, refine records and vector records that queries have
 // read, admitted and evicted by how often they are used (TinyLFU) with their cost
 // in bytes. Blocks are copies on the Go heap and never change, so one that is
-// evicted while a query uses it lives until that query is done. A nil cache holds
-// nothing. It is safe for concurrent use.
+// evicted while a query uses it lives until that query is done. What a key names
+// may change with the index: each block carries a tag, which is asked for with it.
+// A nil cache holds nothing. It is safe for concurrent use.
 type cache struct {
-	blocks *ristretto.Cache[uint64, []byte]
+	blocks *ristretto.Cache[uint64, cachedBlock]
+}
+
+// cachedBlock is a block and the tag of what it is a copy of: a posting's extent,
+// or the generation of a slot.
+type cachedBlock struct {
+	tag  uint32
+	data []byte
 }
 
 // cacheShare of the memory that is not spoken for is given to the cache by
@@ -48,7 +56,7 @@ func (s *Store) openCache() (err error) {
 		return nil
 	}
 	const meanBlock = 4 << 10
-	blocks, err := ristretto.NewCache(&ristretto.Config[uint64, []byte]{
+	blocks, err := ristretto.NewCache(&ristretto.Config[uint64, cachedBlock]{
 		NumCounters: min(max(10*size/meanBlock, 10_000), 100_000_000), MaxCost: size, BufferItems: 64,
 		IgnoreInternalCost: false,
 	})
@@ -73,20 +81,29 @@ func cacheKey(kind cacheKind, index, id uint32) uint64 {
 	return uint64(kind)<<62 | uint64(index)<<32 | uint64(id)
 }
 
-// get returns a block, nil when it is not cached. The caller must not write to
-// it.
-func (c *cache) get(kind cacheKind, index, id uint32) []byte {
+// get returns a block, nil when it is not cached with that tag. The caller must
+// not write to it.
+func (c *cache) get(kind cacheKind, index, id, tag uint32) []byte {
 	if c == nil {
 		return nil
 	}
-	b, _ := c.blocks.Get(cacheKey(kind, index, id))
-	return b
+	if b, ok := c.blocks.Get(cacheKey(kind, index, id)); ok && b.tag == tag {
+		return b.data
+	}
+	return nil
 }
 
 // put offers a copy of a block.
-func (c *cache) put(kind cacheKind, index, id uint32, block []byte) {
+func (c *cache) put(kind cacheKind, index, id, tag uint32, block []byte) {
 	if c != nil {
-		c.blocks.Set(cacheKey(kind, index, id), bytes.Clone(block), int64(len(block)))
+		c.blocks.Set(cacheKey(kind, index, id), cachedBlock{tag, bytes.Clone(block)}, int64(len(block)))
+	}
+}
+
+// clear forgets everything.
+func (c *cache) clear() {
+	if c != nil {
+		c.blocks.Clear()
 	}
 }
 

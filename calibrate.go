@@ -201,8 +201,14 @@ func (b *build) calibrate(ctx context.Context) error {
 			return err
 		}
 	}
-	b.ix.calib = cal
+	b.ix.recalibrated(cal)
 	return b.keepCalibration(cal)
+}
+
+// recalibrated gives the index under construction other stop rules.
+func (ix *Index) recalibrated(c *calibration) {
+	v := ix.current.Load()
+	ix.current.Store(&version{space: v.space, calib: c, set: v.set, postings: v.postings, runs: v.runs, segments: v.segments, state: v.state})
 }
 
 // minFitPostings is the number of postings below which there is nothing to save.

@@ -151,8 +151,9 @@ func TestDamagedCatalogRows(t *testing.T) {
 	s := openStore(t, x.dir, Options{CacheBytes: -1})
 	ix := mustIndex(t, s, "first")
 	row := ix.row
-	extent, ok := ix.directory.Get(2)
-	if !ok {
+	v := ix.current.Load()
+	second, third := v.postings.At(1), v.postings.At(2)
+	if !third.exists() {
 		t.Fatal("no posting 2")
 	}
 	beyond := posting.Extent{Block: 1 << 20, Bytes: 5000}
@@ -162,8 +163,8 @@ func TestDamagedCatalogRows(t *testing.T) {
 		off   int64
 	}{
 		"short extent":   {[]byte{1, 2, 3}, catalogPath, 0},
-		"empty extent":   {make([]byte, 8), catalogPath, 0},
-		"beyond the end": {beyond.AppendValue(nil), x.path[postingsFile], beyond.Offset()},
+		"empty extent":   {make([]byte, 9), catalogPath, 0},
+		"beyond the end": {appendDirectoryRow(nil, beyond, 0), x.path[postingsFile], beyond.Offset()},
 	} {
 		b := s.catalog.NewBatch()
 		b.PutExtent(row.ID, 2, c.value)
@@ -174,19 +175,23 @@ func TestDamagedCatalogRows(t *testing.T) {
 		mustBeCorrupt(t, what, err, c.path, c.off)
 	}
 	// The posting of another id.
-	e, _ := ix.directory.Get(1)
+	e := second.extent
 	b := s.catalog.NewBatch()
-	b.PutExtent(row.ID, 2, e.AppendValue(nil))
+	b.PutExtent(row.ID, 2, appendDirectoryRow(nil, e, 0))
 	mustDo(t, b.Commit())
 	mustClose(t, s)
-	s = x.open(t, "an extent twice", Options{})
+	s = x.open(t, "an extent twice", Options{ReadOnly: true})
 	_, err := answersOf(mustIndex(t, s, "first"), x.data, everything)
 	mustBeCorrupt(t, "an extent twice", err, x.path[postingsFile], e.Offset())
 	// A posting that the directory has forgotten.
+	mustClose(t, s)
+	s = x.open(t, "an extent twice, for writing", Options{})
+	_, err = s.Index("b", "first")
+	mustBeCorrupt(t, "an extent twice, for writing", err, catalogPath, 0)
 	b = s.catalog.NewBatch()
-	b.PutExtent(row.ID, 2, extent.AppendValue(nil))
-	row.Postings++
-	b.PutIndex(row)
+	b.PutExtent(row.ID, 2, appendDirectoryRow(nil, third.extent, 0))
+	v.state.Postings++
+	b.PutState(row.ID, v.state)
 	mustDo(t, b.Commit())
 	mustClose(t, s)
 	s = x.open(t, "a posting is missing", Options{})

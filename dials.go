@@ -242,7 +242,8 @@ func (ix *Index) dialsFor(k int, o *QueryOptions) (d Dials, p Preset) {
 		d = Dials{SearchProbe: cmp.Or(o.SearchProbe, d.SearchProbe), RescoreLimit: cmp.Or(o.RescoreLimit, d.RescoreLimit)}
 	}
 	if d.SearchProbe == 0 && d.RescoreLimit == 0 && d.RecallTarget > 0 {
-		p = ix.calib.preset(d.RecallTarget, k, ix.centroids.Len())
+		v := ix.current.Load()
+		p = v.calib.preset(d.RecallTarget, k, v.set.Len())
 		d.SearchProbe, d.RescoreLimit = p.SearchProbe, p.RescoreLimit
 	} else {
 		d.RecallTarget = 0
@@ -255,11 +256,12 @@ func (ix *Index) dialsFor(k int, o *QueryOptions) (d Dials, p Preset) {
 // resolve turns options and dials into rules.
 func (ix *Index) resolve(k int, o *QueryOptions) rules {
 	d, p := ix.dialsFor(k, o)
+	v := ix.current.Load()
 	r := rules{probe: d.SearchProbe, limit: d.RescoreLimit, firstWave: firstWave}
 	if d.RecallTarget > 0 {
-		r.limit, r.odds, r.eps = max(k, maxRescored), ix.calib.presetOdds(p, k), float32(p.Eps)
+		r.limit, r.odds, r.eps = max(k, maxRescored), v.calib.presetOdds(p, k), float32(p.Eps)
 	} else {
-		r.odds, r.eps = ix.calib.capThreshold(r.probe, ix.centroids.Len(), k), float32(rescoreEps(r.limit, ix.row.Vectors))
+		r.odds, r.eps = v.calib.capThreshold(r.probe, v.set.Len(), k), float32(rescoreEps(r.limit, v.state.Vectors))
 	}
 	if o.FixedWork {
 		r.firstWave, r.limit, r.eps = r.probe, d.RescoreLimit, noBound

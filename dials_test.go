@@ -20,7 +20,8 @@ func TestDialsFor(t *testing.T) {
 		t.Fatalf("only %d presets", len(presets))
 	}
 	byTarget := func(target float64) Dials {
-		p := ix.calib.preset(target, 10, ix.centroids.Len())
+		v := ix.current.Load()
+		p := v.calib.preset(target, 10, v.set.Len())
 		return Dials{RecallTarget: target, SearchProbe: p.SearchProbe, RescoreLimit: max(10, p.RescoreLimit)}
 	}
 	for _, c := range []struct {

@@ -16,6 +16,7 @@ import (
 	"github.com/spratdb/sprat/internal/diskfile"
 	"github.com/spratdb/sprat/iopath"
 	"github.com/spratdb/sprat/posting"
+	"github.com/spratdb/sprat/posting/lire"
 	"github.com/spratdb/sprat/rescore"
 )
 
@@ -30,25 +31,27 @@ const (
 // Index is an open index of a store. All methods may be called by any number of
 // goroutines.
 //
-// row, layouts and files do not change while it is open; dials is replaced as a
-// whole. users counts the queries in progress; close waits for them.
+// Geometry, layouts and files do not change while it is open; dials and the
+// present version are replaced as a whole. users counts the calls in progress;
+// close waits for them. row is what the catalog said when the index was opened:
+// of its fields only those are used that never change, but under writer.mu.
 type Index struct {
-	store *Store
-	row   catalog.Index
-	dir   string
-	space *space
+	store  *Store
+	row    catalog.Index
+	dir    string
+	metric Metric
 
-	layout    posting.Layout
-	records   rescore.RecordLayout
-	refine    *rescore.RefineLayout // nil without a refine tier
-	centroids *centroids.Set
-	directory *posting.Directory
-	calib     *calibration
+	layout  posting.Layout
+	limits  lire.Limits
+	records rescore.RecordLayout
+	refine  *rescore.RefineLayout // nil without a refine tier
 	// centroidsFault is why the centroids file could not be used at opening.
 	centroidsFault error
 
 	postingsFile, refineFile, recordsFile *iopath.File
 
+	current   atomic.Pointer[version]
+	writer    *writer // nil when the store is read-only
 	dials     atomic.Pointer[Dials]
 	searchers sync.Pool
 	users     sync.RWMutex
@@ -184,10 +187,15 @@ func (s *Store) openIndex(row catalog.Index) (*Index, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, step := range []func() error{ix.openFiles, ix.loadDirectory, ix.loadCentroids} {
-		if err := step(); err != nil {
-			return nil, errors.Join(err, ix.close())
-		}
+	err = ix.openFiles()
+	if err == nil {
+		err = ix.load()
+	}
+	if err == nil {
+		err = ix.startWriter()
+	}
+	if err != nil {
+		return nil, errors.Join(err, ix.close())
 	}
 	return ix, nil
 }
@@ -198,28 +206,45 @@ func newIndex(s *Store, row catalog.Index) (*Index, error) {
 	if err != nil {
 		return nil, err
 	}
-	ix := &Index{store: s, row: row, dir: indexDir(s.dir, row.ID)}
-	if ix.space, err = newSpace(m, row.Dimension, row.RotationSeed, row.Origin, cmp.Or(row.Scale, 1), row.MaxNormSq); err != nil {
+	ix := &Index{store: s, row: row, dir: indexDir(s.dir, row.ID), metric: m}
+	sp, err := rowSpace(row, m)
+	if err != nil {
 		return nil, err
 	}
-	if ix.layout, err = posting.NewLayout(row.ID, ix.space.d(), row.Bits, row.CentroidBits); err != nil {
+	if ix.layout, err = posting.NewLayout(row.ID, sp.d(), row.Bits, row.CentroidBits); err != nil {
 		return nil, err
 	}
+	ix.limits = lire.LimitsFor(&ix.layout, row.PostingBytes)
 	ix.records = rescore.NewRecordLayout(row.Dimension, row.KeyCap, row.MetaCap)
 	if row.RefineTier {
-		l, err := rescore.NewRefineLayout(ix.space.d())
+		l, err := rescore.NewRefineLayout(sp.d())
 		if err != nil {
 			return nil, err
 		}
 		ix.refine = &l
 	}
-	if ix.calib, err = decodeCalibration(row.Calibration); err != nil {
+	calib, err := decodeCalibration(row.Calibration)
+	if err != nil {
 		return nil, err
 	}
+	empty, err := centroids.NewBuilder(sp.d(), row.CentroidBits)
+	if err != nil {
+		return nil, err
+	}
+	set, err := empty.Set()
+	if err != nil {
+		return nil, err
+	}
+	ix.current.Store(&version{space: sp, calib: calib, set: set})
 	dials := Dials(row.Dials)
 	ix.dials.Store(&dials)
 	ix.searchers.New = func() any { return newSearcher(ix) }
 	return ix, nil
+}
+
+// rowSpace is the space that an index row describes.
+func rowSpace(row catalog.Index, m Metric) (*space, error) {
+	return newSpace(m, row.Dimension, row.RotationSeed, row.Origin, cmp.Or(row.Scale, 1), row.MaxNormSq)
 }
 
 func (ix *Index) path(name string) string { return filepath.Join(ix.dir, name) }
@@ -253,41 +278,16 @@ func (ix *Index) postingsHeader(align int) diskfile.Header {
 	return diskfile.Header{Kind: diskfile.Postings, IndexID: ix.row.ID, Dim: uint32(ix.layout.D), Align: uint32(align)}
 }
 
-func (ix *Index) loadDirectory() error {
-	ix.directory = &posting.Directory{}
-	size, err := ix.postingsFile.Size()
-	if err != nil {
-		return err
-	}
-	broken := func(err error) error {
-		return &CorruptionError{Path: ix.store.catalogPath(), Err: err}
-	}
-	err = ix.store.catalog.Extents(ix.row.ID, func(id uint32, v []byte) error {
-		e, err := posting.DecodeExtent(v)
-		if err != nil {
-			return broken(err)
-		}
-		if e.Offset()+int64(e.Bytes) > size {
-			return &CorruptionError{Path: ix.path(postingsFile), Offset: e.Offset(),
-				Err: fmt.Errorf("posting %d of %d bytes lies beyond the end of the file (%d)", id, e.Bytes, size)}
-		}
-		if err := ix.directory.Put(id, e); err != nil {
-			return broken(err)
-		}
-		return nil
-	})
-	if n := uint64(ix.directory.Len()); err == nil && n != ix.row.Postings {
-		err = broken(fmt.Errorf("%d postings in the directory of index %q, its row says %d", n, ix.Name(), ix.row.Postings))
-	}
-	return err
-}
-
-// close waits for the queries in progress and closes the files.
+// close waits for the calls in progress, ends maintenance and closes the files.
 func (ix *Index) close() error {
+	ix.writer.stop()
 	ix.users.Lock()
 	defer ix.users.Unlock()
 	ix.closed = true
-	var errs []error
+	errs := []error{ix.writer.close()}
+	for _, s := range ix.current.Load().segments {
+		errs = append(errs, s.close())
+	}
 	for _, f := range []*iopath.File{ix.postingsFile, ix.refineFile, ix.recordsFile} {
 		if f != nil {
 			errs = append(errs, f.Close())
@@ -303,7 +303,7 @@ func (ix *Index) Name() string { return fullName(ix.row.Bucket, ix.row.Name) }
 func (ix *Index) Dimension() int { return ix.row.Dimension }
 
 // Metric is how the index compares vectors.
-func (ix *Index) Metric() Metric { return ix.space.metric }
+func (ix *Index) Metric() Metric { return ix.metric }
 
 // Len is the number of vectors.
-func (ix *Index) Len() uint64 { return ix.row.Vectors }
+func (ix *Index) Len() uint64 { return ix.current.Load().state.Vectors }

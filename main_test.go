@@ -208,10 +208,10 @@ func checkNoRows(t *testing.T, s *Store, id uint32) {
 		s.catalog.Extents(id, func(uint32, []byte) error { n++; return nil }),
 	)
 	for slot := range uint32(32) {
-		if _, err := s.catalog.LongKey(id, slot); err == nil {
+		if _, err := s.catalog.LongKey(id, slot, 0); err == nil {
 			n++
 		}
-		if _, err := s.catalog.LongMetadata(id, slot); err == nil {
+		if _, err := s.catalog.LongMetadata(id, slot, 0); err == nil {
 			n++
 		}
 	}

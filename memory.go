@@ -67,9 +67,15 @@ func buildMemory(c IndexConfig) int64 {
 	return 8<<20 + int64(c.Dimension)*4*blockRows*8
 }
 
-// MemoryBytes is what the index keeps in memory whatever the load: centroids
-// and posting directory.
-func (ix *Index) MemoryBytes() int64 { return ix.centroids.MemoryBytes() + ix.directory.MemoryBytes() }
+// MemoryBytes is what the index keeps in memory whatever the load: centroids,
+// posting directory, slots, and the entries that wait to be folded.
+func (ix *Index) MemoryBytes() int64 {
+	var total int64
+	for _, n := range ix.current.Load().memoryBytes() {
+		total += n
+	}
+	return total
+}
 
 // memoryHeld is what the open indexes keep in memory.
 func (s *Store) memoryHeld() int64 {

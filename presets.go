@@ -23,7 +23,7 @@ func (c *calibration) measure(ctx context.Context, b *build) error {
 	}
 	const level = 0.97 // of the probing that the rescoring is measured behind
 	odds := c.oddsFor(calibrationK, level)
-	b.ix.calib = c
+	b.ix.recalibrated(c)
 	var found float64
 	for i := len(depthEps) - 1; i >= 0; i-- {
 		d, hits, err := b.measureDepth(ctx, odds, depthEps[i])

@@ -19,8 +19,8 @@ import (
 // caps, further waves run only while fewer than k candidates are known, so that k
 // results come back whenever k vectors exist.
 func (s *searcher) probe(ctx context.Context) error {
-	total := s.ix.centroids.Len()
-	s.order = s.ix.centroids.Nearest(s.order, &s.query, min(s.rules.probe, total), &s.route)
+	total := s.v.set.Len()
+	s.order = s.v.set.Nearest(s.order, &s.query, min(s.rules.probe, total), &s.route)
 	budget := s.postingBudget()
 	end := min(s.rules.firstWave, len(s.order), budget)
 	for s.next < end {
@@ -45,7 +45,7 @@ func (s *searcher) nextWave(budget int) int {
 		end, why = max(s.next, budget), "read budget"
 		s.partial = true
 	}
-	if end == s.ix.centroids.Len() {
+	if end == s.v.set.Len() {
 		why = "all postings"
 	}
 	if s.late() {
@@ -58,7 +58,7 @@ func (s *searcher) nextWave(budget int) int {
 // worthwhile is the end of the postings that the stop rule would read, given
 // the k-th best distance so far.
 func (s *searcher) worthwhile(kthSq float32, end int) int {
-	rule := &s.ix.calib.Rule
+	rule := &s.v.calib.Rule
 	prior, nearest := rule.prior(kthSq), math.Sqrt(float64(s.order[0].DistSq))
 	n := s.next
 	for n < end && rule.odds(prior, n, math.Sqrt(float64(s.order[n].DistSq))-nearest) >= s.rules.odds {
@@ -89,7 +89,7 @@ func (s *searcher) extendOrder(n int) {
 	for _, p := range s.order[:s.next] {
 		read[p.ID] = true
 	}
-	longer := s.ix.centroids.Nearest(nil, &s.query, n, &s.route)
+	longer := s.v.set.Nearest(nil, &s.query, n, &s.route)
 	s.order = s.order[:s.next]
 	for _, p := range longer {
 		if !read[p.ID] {
@@ -111,7 +111,7 @@ func (s *searcher) late() bool {
 // the k records have been paid for, but at least one.
 func (s *searcher) postingBudget() int {
 	if s.opts.MaxReads == 0 {
-		return len(s.order) + s.ix.centroids.Len()
+		return len(s.order) + s.v.set.Len()
 	}
 	return max(1, s.opts.MaxReads-min(s.k, s.opts.MaxReads/2))
 }
@@ -138,18 +138,15 @@ func (s *searcher) probePart(ctx context.Context, end int) error {
 	s.expect(end - first)
 	i, most := first, s.ix.store.waveBytes()
 	for ; i < end && bytes < most; i++ {
-		e, ok := s.ix.directory.Get(s.order[i].ID)
-		if !ok {
-			continue // a posting without entries has no extent
-		}
-		if b := s.cache.get(cachedPosting, s.ix.row.ID, s.order[i].ID); b != nil {
+		p := s.v.postings.At(int(s.order[i].ID))
+		if b := s.cache.get(cachedPosting, s.ix.row.ID, s.order[i].ID, p.tag); b != nil {
 			s.arrived[i-first] = b
 			s.work.CacheHits++
 			continue
 		}
-		s.wave().Read(s.ix.postingsFile, e.Offset(), int(e.Bytes), uint64(i-first))
+		s.wave().Read(s.ix.postingsFile, p.extent.Offset(), int(p.extent.Bytes), uint64(i-first))
 		reads++
-		bytes += int(e.Bytes)
+		bytes += int(p.extent.Bytes)
 	}
 	end = i
 	s.arrived = s.arrived[:end-first]
@@ -186,28 +183,32 @@ func (s *searcher) endWave() {
 	s.batch = nil
 }
 
+// scanPosting takes in the live entries of a posting: those of its extent, whose
+// bytes are given, and those that are not in it yet.
 func (s *searcher) scanPosting(rank int, data []byte, fresh bool) error {
 	n := s.order[rank]
+	p := s.v.postings.At(int(n.ID))
 	v, err := s.ix.layout.Parse(data, n.ID)
 	if err != nil {
-		e, _ := s.ix.directory.Get(n.ID)
-		return posting.Located(err, s.ix.path(postingsFile), e.Offset())
+		return posting.Located(err, s.ix.path(postingsFile), p.extent.Offset())
 	}
 	// The estimates need the centroid that the codes were made for.
-	if code, scale, normSq := s.ix.centroids.Code(n.Row); scale != v.Centroid.Scale || normSq != v.Centroid.NormSq ||
+	if code, scale, normSq := s.v.set.Code(n.Row); scale != v.Centroid.Scale || normSq != v.Centroid.NormSq ||
 		!bytes.Equal(code, v.Centroid.Code) {
 		return &CorruptionError{Path: s.ix.path(centroidsFile),
 			Err: fmt.Errorf("the centroid of posting %d is not the one that the posting holds", n.ID)}
 	}
 	s.hits = s.scan.Scan(s.hits[:0], &s.ix.layout, &v, &s.query, n.DistSq, s.rules.eps, s.cands.Limit())
+	s.hits = s.scan.ScanDelta(s.hits, &s.ix.layout, p.delta, &s.query, n.DistSq, s.rules.eps, s.cands.Limit())
 	for i := range s.hits {
-		h := &s.hits[i]
-		s.cands.Add(h.Slot, h.Est, h.Err)
+		if h := &s.hits[i]; s.v.alive(h.Slot, h.Generation) {
+			s.cands.Add(h.Slot, h.Est, h.Err)
+		}
 	}
 	s.work.Postings++
-	s.work.Codes += v.N
+	s.work.Codes += v.N + p.delta.Len()
 	if fresh {
-		s.cache.put(cachedPosting, s.ix.row.ID, n.ID, data)
+		s.cache.put(cachedPosting, s.ix.row.ID, n.ID, p.tag, data)
 	}
 	return nil
 }

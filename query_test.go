@@ -31,11 +31,11 @@ func TestRecallOnRealData(t *testing.T) {
 				if recall < target-0.02 {
 					t.Errorf("target %.2f: recall %.4f", target, recall)
 				}
-				if all := float64(ix.directory.Len()); reads > 0.8*all+10 {
+				if all := float64(ix.Stats().Postings); reads > 0.8*all+10 {
 					t.Errorf("target %.2f: %.1f reads of %.0f postings", target, reads, all)
 				}
 			}
-			all := QueryOptions{SearchProbe: ix.directory.Len(), RescoreLimit: len(d.rows)}
+			all := QueryOptions{SearchProbe: ix.Stats().Postings, RescoreLimit: len(d.rows)}
 			if recall, _ := recallAt(t, ix, d, 10, all); recall < 0.9995 {
 				t.Errorf("all postings, all rescored: recall %.4f", recall)
 			}

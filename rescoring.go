@@ -26,11 +26,11 @@ const refinedEps = 3
 func (s *searcher) rescore(ctx context.Context) error {
 	if s.late() {
 		s.cands.Cut(s.k)
-		return s.readWave(ctx, s.afford(s.planner.PlanRecords(s.cands.All(), notExact)))
+		return s.readWave(ctx, s.planRecords(notExact))
 	}
 	s.cands.Cut(max(s.k, s.rules.limit))
 	if s.opts.FixedWork {
-		return s.readWave(ctx, s.planner.PlanRecords(s.cands.All(), notExact))
+		return s.readWave(ctx, s.planRecords(notExact))
 	}
 	s.cands.Prune(s.rules.eps)
 	limit := s.cands.Settle()
@@ -40,9 +40,10 @@ func (s *searcher) rescore(ctx context.Context) error {
 	if err := s.fromCache(estimated); err != nil {
 		return err
 	}
-	reads := s.planner.PlanWave(s.cands.All(), limit, estimated)
+	s.landed(estimated)
+	reads := s.afford(s.planner.PlanWave(s.cands.All(), limit, s.home(estimated)))
 	for {
-		if err := s.readWave(ctx, s.afford(reads)); err != nil {
+		if err := s.readWave(ctx, reads); err != nil {
 			return err
 		}
 		if s.late() {
@@ -55,9 +56,48 @@ func (s *searcher) rescore(ctx context.Context) error {
 		if err := s.fromCache(within); err != nil {
 			return err
 		}
-		if reads = s.planner.PlanRecords(s.cands.All(), within); len(reads) == 0 || s.spent() {
+		if reads = s.planRecords(within); len(reads)+len(s.away) == 0 || s.spent() {
 			return nil
 		}
+	}
+}
+
+// planRecords plans a wave of the vector records of the picked candidates, as
+// far as the query's read budget goes.
+func (s *searcher) planRecords(pick func(*rescore.Candidate) bool) []rescore.Read {
+	s.landed(pick)
+	return s.afford(s.planner.PlanRecords(s.cands.All(), s.home(pick)))
+}
+
+// landed lists the picked candidates whose records are in a landing segment: each
+// costs a read of its vector record there.
+func (s *searcher) landed(pick func(*rescore.Candidate) bool) {
+	s.away = s.away[:0]
+	if len(s.v.segments) == 0 {
+		return
+	}
+	cands := s.cands.All()
+	for i := range cands {
+		if !pick(&cands[i]) {
+			continue
+		}
+		if _, ok := s.v.landing(cands[i].Slot); ok {
+			s.away = append(s.away, i)
+		}
+	}
+}
+
+// home is pick without the candidates that landed has listed.
+func (s *searcher) home(pick func(*rescore.Candidate) bool) func(*rescore.Candidate) bool {
+	if len(s.away) == 0 {
+		return pick
+	}
+	return func(c *rescore.Candidate) bool {
+		if !pick(c) {
+			return false
+		}
+		_, away := s.v.landing(c.Slot)
+		return !away
 	}
 }
 
@@ -74,11 +114,12 @@ func (s *searcher) fromCache(pick func(*rescore.Candidate) bool) (err error) {
 		if !pick(c) {
 			continue
 		}
-		if b := s.cache.get(cachedRecord, id, c.Slot); b != nil {
+		gen, _ := s.v.generation(c.Slot)
+		if b := s.cache.get(cachedRecord, id, c.Slot, uint32(gen)); b != nil {
 			s.work.CacheHits++
-			err = s.takeRecord(c, b, s.ix.records.Offset(c.Slot))
+			err = s.takeRecord(c, b, recordPlace{file: s.ix.recordsFile, off: s.ix.records.Offset(c.Slot), slot: c.Slot, gen: gen})
 		} else if c.Tier == rescore.Estimated && s.ix.refine != nil {
-			if b := s.cache.get(cachedRefine, id, c.Slot); b != nil {
+			if b := s.cache.get(cachedRefine, id, c.Slot, uint32(gen)); b != nil {
 				s.work.CacheHits++
 				err = s.takeRefine(c, b, s.ix.refine.Offset(c.Slot))
 			}
@@ -100,38 +141,46 @@ func (s *searcher) spent() bool {
 	return true
 }
 
-// afford keeps the reads that the query's read budget allows.
+// afford keeps the reads that the query's read budget allows, those of landed
+// records first.
 func (s *searcher) afford(reads []rescore.Read) []rescore.Read {
 	if s.opts.MaxReads == 0 {
 		return reads
 	}
 	left := max(s.opts.MaxReads-s.readCount(), 0)
-	if len(reads) > left {
+	if len(reads)+len(s.away) > left {
 		s.partial = true
 		s.work.Stop = "read budget"
-		reads = s.planner.Best(s.cands.All(), reads, left)
+		s.away = s.away[:min(left, len(s.away))]
+		reads = s.planner.Best(s.cands.All(), reads, left-len(s.away))
 	}
 	return reads
 }
 
-// readWave submits the planned reads as one wave, or as several where they would
-// bring more than waveBytes, and takes in what they bring.
+// readWave submits the planned reads and those of landed records as one wave, or
+// as several where they would bring more than waveBytes, and takes in what they
+// bring.
 func (s *searcher) readWave(ctx context.Context, reads []rescore.Read) error {
-	for len(reads) > 0 {
+	most := s.ix.store.waveBytes()
+	for len(reads)+len(s.away) > 0 {
 		n, bytes := 0, 0
-		for n < len(reads) && bytes < s.ix.store.waveBytes() {
+		for n < len(reads) && bytes < most {
 			bytes += reads[n].Len
 			n++
 		}
-		if err := s.readPart(ctx, reads[:n]); err != nil {
+		away := min(len(s.away), max(0, most-bytes)/s.ix.records.Bytes)
+		if n == 0 {
+			away = max(away, min(1, len(s.away)))
+		}
+		if err := s.readPart(ctx, reads[:n], s.away[:away]); err != nil {
 			return err
 		}
-		reads = reads[n:]
+		reads, s.away = reads[n:], s.away[away:]
 	}
 	return nil
 }
 
-func (s *searcher) readPart(ctx context.Context, reads []rescore.Read) error {
+func (s *searcher) readPart(ctx context.Context, reads []rescore.Read, away []int) error {
 	refines := 0
 	for i, r := range reads {
 		f := s.ix.recordsFile
@@ -141,13 +190,31 @@ func (s *searcher) readPart(ctx context.Context, reads []rescore.Read) error {
 		}
 		s.wave().Read(f, r.Off, r.Len, uint64(i))
 	}
+	places := s.places[:0]
+	for i, at := range away {
+		c := &s.cands.All()[at]
+		gen, _ := s.v.generation(c.Slot)
+		p, err := s.ix.recordPlace(s.v, c.Slot, gen)
+		if err != nil {
+			s.endWave()
+			return err
+		}
+		places = append(places, p)
+		s.wave().Read(p.file, p.off, s.ix.records.Bytes, uint64(len(reads)+i))
+	}
+	s.places = places
 	s.work.RefineReads += refines
-	s.work.RecordReads += len(reads) - refines
-	s.expect(len(reads))
-	err := s.inOrder(ctx, len(reads), func(i int, data []byte, _ bool) error { return s.take(reads[i], data) })
+	s.work.RecordReads += len(reads) + len(away) - refines
+	s.expect(len(reads) + len(away))
+	err := s.inOrder(ctx, len(reads)+len(away), func(i int, data []byte, _ bool) error {
+		if i < len(reads) {
+			return s.take(reads[i], data)
+		}
+		return s.takeRecord(&s.cands.All()[away[i-len(reads)]], data, places[i-len(reads)])
+	})
 	if s.trace != nil {
-		s.say("rescore wave: %d refine and %d record reads; %d refined, %d exact so far\n",
-			refines, len(reads)-refines, s.work.Refined, s.work.Exact)
+		s.say("rescore wave: %d refine and %d record reads, %d of them landed; %d refined, %d exact so far\n",
+			refines, len(reads)+len(away)-refines, len(away), s.work.Refined, s.work.Exact)
 	}
 	return err
 }
@@ -157,16 +224,23 @@ func (s *searcher) take(r rescore.Read, data []byte) error {
 	cands, id := s.cands.All(), s.ix.row.ID
 	for i := r.First; i < r.Last; i++ {
 		c := &cands[s.planner.Order(i)]
-		stride, kind, take := s.ix.records.Stride, cachedRecord, s.takeRecord
+		stride, kind := s.ix.records.Stride, cachedRecord
 		if r.Refine {
-			stride, kind, take = s.ix.refine.Stride, cachedRefine, s.takeRefine
+			stride, kind = s.ix.refine.Stride, cachedRefine
 		}
 		off := stride.Offset(c.Slot)
 		b := data[off-r.Off:][:stride.Bytes]
-		if err := take(c, b, off); err != nil {
+		gen, _ := s.v.generation(c.Slot)
+		var err error
+		if r.Refine {
+			err = s.takeRefine(c, b, off)
+		} else {
+			err = s.takeRecord(c, b, recordPlace{file: s.ix.recordsFile, off: off, slot: c.Slot, gen: gen})
+		}
+		if err != nil {
 			return err
 		}
-		s.cache.put(kind, id, c.Slot, b)
+		s.cache.put(kind, id, c.Slot, uint32(gen), b)
 	}
 	return nil
 }
@@ -182,16 +256,16 @@ func (s *searcher) takeRefine(c *rescore.Candidate, b []byte, off int64) error {
 	return nil
 }
 
-// takeRecord takes in the vector record of a candidate, which lies at off.
-func (s *searcher) takeRecord(c *rescore.Candidate, b []byte, off int64) error {
-	rec, err := s.ix.records.Decode(b, c.Slot)
+// takeRecord takes in the vector record of a candidate, which lies at p.
+func (s *searcher) takeRecord(c *rescore.Candidate, b []byte, p recordPlace) error {
+	rec, err := s.ix.decodeRecord(b, &p)
 	if err != nil {
-		return rescore.Located(err, s.ix.path(recordsFile), off)
+		return err
 	}
 	rec.Vector(s.vector)
 	d := s.target.Distance(s.vector)
 	c.Dist, c.Sigma, c.Tier = s.engineDistance(d), 0, rescore.Exact
-	r := row{distance: d, order: s.target.Metric.Order(d), slot: c.Slot, metaElsewhere: rec.MetaElsewhere}
+	r := row{distance: d, order: s.target.Metric.Order(d), slot: c.Slot, gen: p.gen, metaElsewhere: rec.MetaElsewhere}
 	if !rec.KeyElsewhere {
 		r.key = s.keep(rec.Key)
 	}
@@ -220,7 +294,7 @@ func (s *searcher) engineDistance(d float64) float32 {
 	case rescore.Cosine:
 		return float32(2 * d)
 	case rescore.Dot:
-		return float32(s.ix.space.dotDistance(d, s.target.Vector))
+		return float32(s.v.space.dotDistance(d, s.target.Vector))
 	}
-	return float32(d * s.ix.space.scale * s.ix.space.scale)
+	return float32(d * s.v.space.scale * s.v.space.scale)
 }

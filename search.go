@@ -56,14 +56,15 @@ func (ix *Index) checkQuery(q []float32, k int, o *QueryOptions) error {
 	case !(o.RecallTarget >= 0 && o.RecallTarget < 1):
 		return invalid("recallTarget", "above 0 and below 1", "%v", o.RecallTarget)
 	}
-	return checkVector("vector", ix.space.metric, ix.row.Dimension, q)
+	return checkVector("vector", ix.metric, ix.row.Dimension, q)
 }
 
 // searcher is the workspace of one query at a time. Nothing in it is allocated
 // per candidate once it is warm.
 type searcher struct {
 	ix     *Index
-	cache  *cache // of the store; nil reads everything from the volume
+	v      *version // held while a query is under way
+	cache  *cache   // of the store; nil reads everything from the volume
 	rules  rules
 	forced *rules // of a calibration; nil in every query of a user
 	k      int
@@ -82,6 +83,8 @@ type searcher struct {
 	cands   rescore.Candidates
 	planner rescore.Planner
 	refiner rescore.Refiner
+	away    []int         // candidates of the next wave whose records have landed
+	places  []recordPlace // of those of the wave under way
 	batch   *iopath.Batch // of the wave under way
 	arrived [][]byte      // blocks of the wave, by tag
 	flying  []bool        // tags whose block was not cached
@@ -102,6 +105,7 @@ type row struct {
 	distance      float64
 	order         float64 // smaller is nearer
 	slot          uint32
+	gen           uint8
 	key           []byte    // nil while it is only in the catalog
 	metadata      []byte    // if asked for
 	metaElsewhere bool      // in the catalog
@@ -109,9 +113,9 @@ type row struct {
 }
 
 func newSearcher(ix *Index) *searcher {
-	d := ix.space.d()
 	return &searcher{
-		ix: ix, cache: ix.store.cache, inner: ix.space.inner(), rotate: make([]float32, d), vector: make([]float32, ix.row.Dimension),
+		ix: ix, cache: ix.store.cache, inner: make([]float32, innerDim(ix.metric, ix.row.Dimension)),
+		rotate: make([]float32, ix.layout.D), vector: make([]float32, ix.row.Dimension),
 		planner: rescore.Planner{Records: ix.records, Refine: ix.refine, Balance: rescore.DefaultBalance},
 	}
 }
@@ -148,12 +152,12 @@ func (s *searcher) search(ctx context.Context) error {
 
 // begin sets the searcher up for a query; end lets go of what it held.
 func (s *searcher) begin(q []float32, k int, opts *QueryOptions) {
-	s.k, s.opts = k, opts
+	s.k, s.opts, s.v = k, opts, s.ix.acquire()
 	if s.rules = s.ix.resolve(k, opts); s.forced != nil {
 		s.rules = *s.forced
 	}
-	s.target = rescore.NewTarget(s.ix.space.metric, q)
-	s.ix.space.query(s.rotate, q, s.inner)
+	s.target = rescore.NewTarget(s.ix.metric, q)
+	s.v.space.query(s.rotate, q, s.inner)
 	s.query.Reset(s.rotate)
 	s.cands.Reset(k)
 	s.rows, s.text, s.order, s.next, s.reads = s.rows[:0], s.text[:0], s.order[:0], 0, 0
@@ -167,6 +171,8 @@ func (s *searcher) begin(q []float32, k int, opts *QueryOptions) {
 
 func (s *searcher) end() {
 	clear(s.rows) // vectors belong to the answer
+	s.v.release()
+	s.v = nil
 }
 
 func (s *searcher) account(start time.Time) {
@@ -191,7 +197,7 @@ func (s *searcher) answer() ([]Match, error) {
 		if r.key != nil {
 			continue
 		}
-		key, err := s.ix.store.catalog.LongKey(s.ix.row.ID, r.slot)
+		key, err := s.ix.store.catalog.LongKey(s.ix.row.ID, r.slot, r.gen)
 		if err != nil {
 			return nil, s.ix.promised(fmt.Errorf("key of slot %d: %w", r.slot, err))
 		}
@@ -225,7 +231,7 @@ func (s *searcher) metadata(m *Match, r *row) error {
 		m.Metadata = slices.Clone(r.metadata)
 		return nil
 	}
-	meta, err := s.ix.store.catalog.LongMetadata(s.ix.row.ID, r.slot)
+	meta, err := s.ix.store.catalog.LongMetadata(s.ix.row.ID, r.slot, r.gen)
 	if err != nil {
 		return s.ix.promised(fmt.Errorf("metadata of key %q: %w", m.Key, err))
 	}

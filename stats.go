@@ -43,23 +43,26 @@ type DiskStats struct {
 func (ix *Index) Stats() IndexStats {
 	ix.users.RLock()
 	defer ix.users.RUnlock()
+	v := ix.acquire()
+	defer v.release()
 	st := IndexStats{
-		Name: ix.Name(), Dimension: ix.row.Dimension, Metric: ix.row.Metric, Vectors: ix.row.Vectors,
-		Postings: ix.directory.Len(), Entries: ix.row.Entries, Bits: ix.row.Bits,
+		Name: ix.Name(), Dimension: ix.row.Dimension, Metric: ix.row.Metric, Vectors: v.state.Vectors,
+		Postings: int(v.state.Postings), Entries: v.state.Entries, Bits: ix.row.Bits,
 		CentroidBits: ix.row.CentroidBits, RefineTier: ix.row.RefineTier,
 		Disk:    ix.diskStats(),
-		Memory:  map[string]int64{"centroids": ix.centroids.MemoryBytes(), "directory": ix.directory.MemoryBytes()},
+		Memory:  v.memoryBytes(),
 		Dials:   *ix.dials.Load(),
-		Presets: ix.calib.Presets,
+		Presets: v.calib.Presets,
 	}
 	if st.Vectors > 0 {
 		st.ReplicasMean = float64(st.Entries) / float64(st.Vectors)
 	}
 	var sum int64
-	for id := range ix.directory.Limit() {
-		if e, ok := ix.directory.Get(id); ok {
-			sum += int64(e.Bytes)
-			st.PostingBytesMax = max(st.PostingBytesMax, int(e.Bytes))
+	for id := range v.postings.Len() {
+		if p := v.postings.At(id); p.exists() {
+			n := int(p.extent.Bytes) + p.delta.Len()*ix.layout.EntryBytes()
+			sum += int64(n)
+			st.PostingBytesMax = max(st.PostingBytesMax, n)
 		}
 	}
 	if st.Postings > 0 {

@@ -43,6 +43,9 @@ type Store struct {
 	engine  *iopath.Engine
 	cache   *cache // nil when there is none
 
+	// manualUpkeep keeps indexes from maintaining themselves: tests step by hand.
+	manualUpkeep bool
+
 	life   sync.RWMutex
 	closed bool // under life
 
@@ -81,7 +84,7 @@ func Open(dir string, opts Options) (*Store, error) {
 	s.mu.indexes = map[string]*Index{}
 	s.mu.broken = map[string]error{}
 	if err := s.open(); err != nil {
-		return nil, errors.Join(publicError(err), s.release())
+		return nil, errors.Join(publicError(err), s.closeIndexes(), s.release())
 	}
 	return s, nil
 }
@@ -237,16 +240,19 @@ func (s *Store) Close() error {
 	s.builds.Wait()
 	s.life.Lock() // waits for the calls that had entered
 	defer s.life.Unlock()
+	return errors.Join(s.closeIndexes(), s.release())
+}
+
+func (s *Store) closeIndexes() error {
 	s.mu.Lock()
 	open := s.mu.indexes
 	s.mu.indexes = nil
 	s.mu.Unlock()
-
 	var errs []error
 	for _, ix := range open {
 		errs = append(errs, ix.close())
 	}
-	return errors.Join(append(errs, s.release())...)
+	return errors.Join(errs...)
 }
 
 func (s *Store) release() error {

@@ -303,8 +303,8 @@ func TestLeftoversOfAKilledBuild(t *testing.T) {
 	const dead = 7 // index id of the killed build
 	b := s.catalog.NewBatch()
 	b.PutExtent(dead, 0, make([]byte, 8))
-	b.PutLongKey(dead, 3, []byte("key"))
-	b.PutLongMetadata(dead, 3, []byte("{}"))
+	b.PutLongKey(dead, 3, 0, []byte("key"))
+	b.PutLongMetadata(dead, 3, 0, []byte("{}"))
 	mustDo(t, b.Commit())
 	mustClose(t, s)
 

@@ -4,21 +4,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
+	"os"
+	"slices"
+	"strings"
 
-	"github.com/spratdb/sprat/centroids"
 	"github.com/spratdb/sprat/internal/catalog"
 	"github.com/spratdb/sprat/posting"
-	"github.com/spratdb/sprat/rescore"
-	"github.com/spratdb/sprat/rq"
 )
 
 // VerifyReport is what Verify found.
 type VerifyReport struct {
 	Index    string `json:"index"`
 	Postings int    `json:"postings"` // read
-	Entries  int64  `json:"entries"`
+	Entries  int64  `json:"entries"`  // of extents and deltas, stale ones included
+	Stale    int64  `json:"stale"`    // entries of vectors that are gone
 	Records  int64  `json:"records"`
+	Landed   int64  `json:"landed"` // of records, not in their slots yet
 	Keys     int64  `json:"keys"`
 	// Faults counts the violated invariants; Problems describes the first ones.
 	Faults   int64    `json:"faults"`
@@ -26,6 +27,8 @@ type VerifyReport struct {
 	// NearestViolations is the share of vectors whose primary posting is not the
 	// one with the nearest centroid. It costs recall, not correctness.
 	NearestViolations float64 `json:"nearest_violations"`
+	// CopiesMean is the number of live entries per vector.
+	CopiesMean float64 `json:"copies_mean"`
 }
 
 // OK says that every invariant holds.
@@ -34,50 +37,71 @@ func (r *VerifyReport) OK() bool { return r.Faults == 0 }
 // maxProblems bounds the descriptions in a report.
 const maxProblems = 100
 
-// Verify reads the whole index and checks its invariants:
+// Verify reads the whole index, as one moment had it, and checks its invariants:
 //
-//   - every posting's bytes are what was written, and its centroid is the one in
-//     memory;
-//   - every live slot has exactly one primary entry and no entry twice in a
-//     posting, and no entry names a slot that was never given out;
-//   - every record's bytes are what was written, its key leads to its slot, and
-//     its refine record describes its vector;
-//   - every key of the catalog leads to a slot of its own.
+//   - every posting's bytes are what was written, no two extents overlap, and its
+//     centroid is the one in memory;
+//   - every live slot has exactly one primary entry of its generation, no entry
+//     twice in a posting, and no entry names a slot that was never given out;
+//   - every live record's bytes are what was written, at home or landed, its key
+//     leads to its slot and generation, and its refine record describes its vector;
+//   - every key of the catalog leads to a live slot of its own, and there are as
+//     many as vectors;
+//   - the index's directory holds no file that nothing names.
 //
 // Damage is reported, not returned; errors are the context's and those that
-// keep Verify from going on. It holds 9 bytes of memory a slot.
+// keep Verify from going on. It holds 12 bytes of memory a slot. Writers may go on
+// meanwhile; the space that they free is reused when Verify is done.
 func (ix *Index) Verify(ctx context.Context, progress func(step string, done, total int64)) (*VerifyReport, error) {
-	ix.users.RLock()
-	defer ix.users.RUnlock()
-	if ix.closed {
-		return nil, ErrClosed
+	leave, err := ix.enter()
+	if err != nil {
+		return nil, err
 	}
+	defer leave()
 	if progress == nil {
 		progress = func(string, int64, int64) {}
 	}
-	v := &verifier{
-		ix: ix, ctx: ctx, progress: progress, report: VerifyReport{Index: ix.Name()},
-		primary: make([]uint32, ix.row.Slots), lastSeen: make([]uint32, ix.row.Slots),
+	var keys *catalog.KeyCursor
+	held, err := ix.together(func() (err error) {
+		keys, err = ix.store.catalog.Keys(ix.row.ID, 0, 1, nil)
+		return err
+	})
+	if err != nil {
+		return nil, publicError(err)
 	}
-	for _, step := range []func() error{v.postings, v.records, v.refines, v.keys} {
-		if err := step(); err != nil {
-			return nil, err
+	defer held.release()
+	slots := held.state.Slots
+	v := &verifier{
+		ix: ix, v: held, ctx: ctx, progress: progress, report: VerifyReport{Index: ix.Name()},
+		primary: make([]uint32, slots), lastSeen: make([]uint32, slots), keyed: make([]uint32, slots),
+	}
+	err = errors.Join(v.keys(keys), keys.Close())
+	for _, step := range []func() error{v.postings, v.records, v.refines, v.files} {
+		if err == nil {
+			err = step()
 		}
+	}
+	if err != nil {
+		return nil, publicError(err)
 	}
 	if n := v.report.Records; n > 0 {
 		v.report.NearestViolations = float64(v.misplaced) / float64(n)
+		v.report.CopiesMean = float64(v.report.Entries-v.report.Stale) / float64(n)
 	}
 	return &v.report, nil
 }
 
 type verifier struct {
 	ix       *Index
+	v        *version
 	ctx      context.Context
 	progress func(string, int64, int64)
 	report   VerifyReport
 
 	primary   []uint32 // by slot: its primary posting + 1
 	lastSeen  []uint32 // by slot: the last posting that named it + 1
+	keyed     []uint32 // by slot: hash of the key that leads to it, never 0
+	rows      map[uint32]int32
 	misplaced int64
 }
 
@@ -88,14 +112,42 @@ func (v *verifier) fault(format string, args ...any) {
 	}
 }
 
+// keys checks that every key of the catalog has a live slot of its own.
+func (v *verifier) keys(cur *catalog.KeyCursor) error {
+	for cur.Next() {
+		v.report.Keys++
+		p := cur.Placement()
+		switch {
+		case uint64(p.Slot) >= v.v.state.Slots:
+			v.fault("key %.64q leads to slot %d of %d", cur.Key(), p.Slot, v.v.state.Slots)
+		case !v.v.alive(p.Slot, p.Generation):
+			v.fault("key %.64q leads to slot %d, generation %d, which is not live", cur.Key(), p.Slot, p.Generation)
+		case v.keyed[p.Slot] != 0:
+			v.fault("key %.64q leads to slot %d, as another key does", cur.Key(), p.Slot)
+		default:
+			v.keyed[p.Slot] = keyHash(cur.Key())
+		}
+		if err := v.ctx.Err(); err != nil {
+			return err
+		}
+	}
+	if uint64(v.report.Keys) != v.v.state.Vectors {
+		v.fault("%d keys in the catalog, which counts %d vectors", v.report.Keys, v.v.state.Vectors)
+	}
+	return nil
+}
+
 func (v *verifier) postings() error {
-	ix, total := v.ix, int64(v.ix.directory.Len())
+	ix, ids := v.ix, v.v.postingIDs()
 	if ix.centroidsFault != nil {
 		v.fault("%s could not be used and was rebuilt from the postings: %v", ix.path(centroidsFile), ix.centroidsFault)
 	}
-	err := ix.eachPostingRaw(func(id uint32, e posting.Extent, data []byte, err error) error {
+	var extents []posting.Extent
+	v.rows = v.centroidRows()
+	err := ix.eachPostingRaw(v.v, ids, func(id uint32, e posting.Extent, data []byte, err error) error {
 		v.report.Postings++
-		v.progress("postings", int64(v.report.Postings), total)
+		v.progress("postings", int64(v.report.Postings), int64(len(ids)))
+		extents = append(extents, e)
 		var p posting.View
 		if err == nil {
 			p, err = ix.layout.Parse(data, id)
@@ -105,10 +157,9 @@ func (v *verifier) postings() error {
 			v.fault("posting %d: %v", id, err)
 			return v.ctx.Err()
 		}
-		row, ok := ix.centroids.Row(id)
-		if !ok {
+		if row, ok := v.rows[id]; !ok {
 			v.fault("posting %d has no centroid in memory", id)
-		} else if code, scale, _ := ix.centroids.Code(row); string(code) != string(p.Centroid.Code) || scale != p.Centroid.Scale {
+		} else if code, scale, _ := v.v.set.Code(row); string(code) != string(p.Centroid.Code) || scale != p.Centroid.Scale {
 			v.fault("posting %d: its centroid differs from the one in memory", id)
 		}
 		v.entries(id, &p)
@@ -117,162 +168,80 @@ func (v *verifier) postings() error {
 	if err != nil {
 		return err
 	}
-	if v.report.Postings != ix.centroids.Len() {
-		v.fault("%d postings in the directory, %d centroids in memory", v.report.Postings, ix.centroids.Len())
+	if _, err := posting.NewAllocator(extents); err != nil {
+		v.fault("extents of postings: %v", err)
 	}
-	if uint64(v.report.Entries) != ix.row.Entries {
-		v.fault("%d posting entries, the catalog says %d", v.report.Entries, ix.row.Entries)
+	if v.report.Postings != v.v.set.Len() || uint64(v.report.Postings) != v.v.state.Postings {
+		v.fault("%d postings in the directory, %d centroids in memory, the catalog counts %d",
+			v.report.Postings, v.v.set.Len(), v.v.state.Postings)
+	}
+	if uint64(v.report.Entries) != v.v.state.Entries {
+		v.fault("%d posting entries, the catalog says %d", v.report.Entries, v.v.state.Entries)
 	}
 	return nil
 }
 
+// centroidRows are the rows of the centroid set by posting id.
+func (v *verifier) centroidRows() map[uint32]int32 {
+	rows := make(map[uint32]int32, v.v.set.Len())
+	for row := range int32(v.v.set.Len()) {
+		rows[v.v.set.ID(row)] = row
+	}
+	return rows
+}
+
+// entries checks the entries of a posting's extent and delta.
 func (v *verifier) entries(id uint32, p *posting.View) {
 	for i := range p.N {
-		v.report.Entries++
-		slot := p.Slot(i)
-		if uint64(slot) >= v.ix.row.Slots {
-			v.fault("posting %d names slot %d of %d", id, slot, v.ix.row.Slots)
-			continue
-		}
-		if v.lastSeen[slot] == id+1 {
-			v.fault("posting %d names slot %d twice", id, slot)
-		}
-		v.lastSeen[slot] = id + 1
-		if i >= p.Primaries {
-			continue
-		}
-		if v.primary[slot] != 0 {
-			v.fault("slot %d is primary in postings %d and %d", slot, v.primary[slot]-1, id)
-		}
-		v.primary[slot] = id + 1
+		v.entry(id, p.Slot(i), p.Generation(i), i < p.Primaries)
+	}
+	row := v.v.postings.At(int(id))
+	for i := range row.delta.Len() {
+		v.entry(id, row.delta.Slot(i), row.delta.Generation(i), row.delta.Primary(i))
 	}
 }
 
-func (v *verifier) records() error {
-	ix := v.ix
-	vec, inner, rotated := make([]float32, ix.row.Dimension), ix.space.inner(), make([]float32, ix.space.d())
-	var q rq.Query
-	var ws centroids.Workspace
-	var near []centroids.Neighbor
-	return ix.eachRecordRun(ix.recordsFile, ix.records.Stride, func(r recordRun, err error) error {
-		v.progress("records", int64(r.end), int64(ix.row.Slots))
-		if err != nil {
-			v.fault("records of slots %d-%d: %v", r.first, r.end-1, err)
-			return v.ctx.Err()
-		}
-		for slot := r.first; slot < r.end; slot++ {
-			off := ix.records.Offset(slot)
-			rec, err := ix.records.Decode(r.data[off-r.off:], slot)
-			if err != nil {
-				v.fault("%v", rescore.Located(err, ix.path(recordsFile), off))
-				continue
-			}
-			v.report.Records++
-			if err := v.key(slot, &rec); err != nil {
-				return err
-			}
-			rec.Vector(vec)
-			ix.space.data(rotated, vec, inner)
-			q.Reset(rotated)
-			near = ix.centroids.Nearest(near, &q, 4, &ws)
-			v.place(slot, near)
-		}
-		return v.ctx.Err()
-	})
-}
-
-// place checks the primary posting of a slot against its nearest centroids.
-func (v *verifier) place(slot uint32, near []centroids.Neighbor) {
-	p := v.primary[slot]
-	if p == 0 {
-		v.fault("slot %d is in no posting as primary", slot)
+func (v *verifier) entry(id, slot uint32, gen uint8, primary bool) {
+	v.report.Entries++
+	if uint64(slot) >= v.v.state.Slots {
+		v.fault("posting %d names slot %d of %d", id, slot, v.v.state.Slots)
 		return
 	}
-	for _, n := range near {
-		// Equal centroids share their members, and distances are rounded.
-		if n.DistSq <= near[0].DistSq*(1+1e-3) && n.ID == p-1 {
-			return
-		}
+	if !v.v.alive(slot, gen) {
+		v.report.Stale++
+		return
 	}
-	v.misplaced++
+	if v.lastSeen[slot] == id+1 {
+		v.fault("posting %d names slot %d twice", id, slot)
+	}
+	v.lastSeen[slot] = id + 1
+	if !primary {
+		return
+	}
+	if v.primary[slot] != 0 {
+		v.fault("slot %d is primary in postings %d and %d", slot, v.primary[slot]-1, id)
+	}
+	v.primary[slot] = id + 1
 }
 
-// key checks that the key of a record leads to its slot.
-func (v *verifier) key(slot uint32, rec *rescore.Record) error {
-	key := rec.Key
-	if rec.KeyElsewhere {
-		var err error
-		if key, err = v.ix.store.catalog.LongKey(v.ix.row.ID, slot); errors.Is(err, catalog.ErrNotFound) {
-			v.fault("the key of slot %d is missing from the catalog", slot)
-			return nil
-		} else if err != nil {
-			return err
-		}
-	}
-	if rec.MetaElsewhere {
-		if _, err := v.ix.store.catalog.LongMetadata(v.ix.row.ID, slot); errors.Is(err, catalog.ErrNotFound) {
-			v.fault("the metadata of slot %d is missing from the catalog", slot)
-		} else if err != nil {
-			return err
-		}
-	}
-	p, err := v.ix.store.catalog.Placement(v.ix.row.ID, key)
-	switch {
-	case errors.Is(err, catalog.ErrNotFound):
-		v.fault("key %q of slot %d is missing from the catalog", key, slot)
-	case err != nil:
+// named says that a landing segment is one of the version's.
+func (v *verifier) named(name string) bool {
+	return slices.ContainsFunc(v.v.segments, func(x *segment) bool { return segmentName(x.id) == name })
+}
+
+// files checks that the index's directory holds nothing but what is named.
+func (v *verifier) files() error {
+	entries, err := os.ReadDir(v.ix.dir)
+	if err != nil {
 		return err
-	case p.Slot != slot:
-		v.fault("key %q leads to slot %d, its record is in slot %d", key, p.Slot, slot)
+	}
+	for _, e := range entries {
+		switch name := e.Name(); {
+		case name == postingsFile, name == recordsFile, name == refineFile, name == centroidsFile:
+		case strings.HasPrefix(name, segmentPrefix) && (v.ix.writer != nil || v.named(name)): // may be of a later version
+		default:
+			v.fault("%s belongs to nothing", v.ix.path(name))
+		}
 	}
 	return nil
-}
-
-// refines checks the bytes of every refine record.
-func (v *verifier) refines() error {
-	ix := v.ix
-	if ix.refine == nil {
-		return nil
-	}
-	var refiner rescore.Refiner
-	var q rq.Query
-	q.Reset(make([]float32, ix.space.d()))
-	return ix.eachRecordRun(ix.refineFile, ix.refine.Stride, func(r recordRun, err error) error {
-		v.progress("refine records", int64(r.end), int64(ix.row.Slots))
-		if err != nil {
-			v.fault("refine records of slots %d-%d: %v", r.first, r.end-1, err)
-			return v.ctx.Err()
-		}
-		for slot := r.first; slot < r.end; slot++ {
-			off := ix.refine.Offset(slot)
-			est, _, err := refiner.Estimate(ix.refine, r.data[off-r.off:], slot, &q)
-			if err != nil {
-				v.fault("%v", rescore.Located(err, ix.path(refineFile), off))
-			} else if math.IsNaN(float64(est)) || math.IsInf(float64(est), 0) {
-				v.fault("refine record of slot %d: length² %v", slot, est)
-			}
-		}
-		return v.ctx.Err()
-	})
-}
-
-// keys checks that every key of the catalog has a slot of its own.
-func (v *verifier) keys() error {
-	seen := make([]bool, v.ix.row.Slots)
-	err := v.ix.store.catalog.Placements(v.ix.row.ID, func(key []byte, p catalog.Placement) error {
-		v.report.Keys++
-		switch {
-		case uint64(p.Slot) >= v.ix.row.Slots:
-			v.fault("key %q leads to slot %d of %d", key, p.Slot, v.ix.row.Slots)
-		case seen[p.Slot]:
-			v.fault("key %q leads to slot %d, as another key does", key, p.Slot)
-		default:
-			seen[p.Slot] = true
-		}
-		return v.ctx.Err()
-	})
-	if err == nil && uint64(v.report.Keys) != v.ix.row.Vectors {
-		v.fault("%d keys in the catalog, which counts %d vectors", v.report.Keys, v.ix.row.Vectors)
-	}
-	return err
 }

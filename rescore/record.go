@@ -101,7 +101,6 @@ func (l *RecordLayout) Encode(dst []byte, slot uint32, gen uint8, key, meta []by
 	le := binary.LittleEndian
 	keyInline, metaInline = len(key) <= l.KeyCap, len(meta) <= l.MetaCap
 	le.PutUint16(dst[4:], uint16(len(key)))
-	dst[7] = gen
 	le.PutUint32(dst[8:], uint32(len(meta)))
 	if keyInline {
 		copy(dst[recordHeader:], key)
@@ -117,8 +116,15 @@ func (l *RecordLayout) Encode(dst []byte, slot uint32, gen uint8, key, meta []by
 	} else {
 		dst[6] |= flagMeta
 	}
-	le.PutUint32(dst, slotChecksum(slot, dst[4:l.Bytes]))
+	l.Seal(dst, slot, gen)
 	return keyInline, metaInline
+}
+
+// Seal gives an encoded record its slot and generation, which a live put knows
+// only when it commits.
+func (l *RecordLayout) Seal(dst []byte, slot uint32, gen uint8) {
+	dst[7] = gen
+	binary.LittleEndian.PutUint32(dst, slotChecksum(slot, dst[4:l.Bytes]))
 }
 
 // Decode checks the record of slot in src. Errors are *CorruptError without

@@ -42,7 +42,12 @@ func (l *RefineLayout) Encode(dst []byte, slot uint32, v []float32, ws *rq.Works
 	le := binary.LittleEndian
 	le.PutUint32(dst[4:], math.Float32bits(f.Add))
 	le.PutUint32(dst[8:], math.Float32bits(f.Rescale))
-	le.PutUint32(dst, slotChecksum(slot, dst[4:l.Bytes]))
+	l.Seal(dst, slot)
+}
+
+// Seal gives an encoded record its slot.
+func (l *RefineLayout) Seal(dst []byte, slot uint32) {
+	binary.LittleEndian.PutUint32(dst, slotChecksum(slot, dst[4:l.Bytes]))
 }
 
 // Refiner estimates distances from refine records. It holds scratch memory and

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,8 +12,9 @@ import (
 // Batch is one logical change: all of its rows become visible and durable
 // together, or none does. It belongs to one goroutine.
 type Batch struct {
-	b   *pebble.Batch
-	err error // first failure; Commit reports it
+	b        *pebble.Batch
+	err      error  // first failure; Commit reports it
+	key, buf []byte // scratch
 }
 
 // NewBatch starts a change.
@@ -32,7 +34,7 @@ func (b *Batch) DeleteIndex(v Index) {
 }
 
 // indexTables are the tables whose rows belong to one index id.
-var indexTables = []byte{tableExtent, tableKey, tableLongKey, tableLongMeta}
+var indexTables = []byte{tableExtent, tableKey, tableLongKey, tableLongMeta, tableCentroid, tableRun, tableState, tableDelta}
 
 // DeleteIndexRows removes the per-posting and per-vector rows of an index id.
 func (b *Batch) DeleteIndexRows(id uint32) {
@@ -42,30 +44,100 @@ func (b *Batch) DeleteIndexRows(id uint32) {
 	}
 }
 
+// DeleteBucket removes a bucket's row.
+func (b *Batch) DeleteBucket(name string) { b.note(b.b.Delete(bucketKey(name), nil)) }
+
 // PutExtent sets where a posting lies.
 func (b *Batch) PutExtent(id, posting uint32, value []byte) {
 	b.note(b.b.Set(idRow(tableExtent, id, posting), value, nil))
 }
 
+// DeletePosting removes a posting's extent and centroid; its deltas are rows of
+// their own.
+func (b *Batch) DeletePosting(id, posting uint32) {
+	b.note(b.b.Delete(idRow(tableExtent, id, posting), nil))
+	b.note(b.b.Delete(idRow(tableCentroid, id, posting), nil))
+}
+
+// PutCentroid keeps the centroid of a posting made live.
+func (b *Batch) PutCentroid(id, posting uint32, value []byte) {
+	b.note(b.b.Set(idRow(tableCentroid, id, posting), value, nil))
+}
+
+// PutRun sets the state of a run of slots.
+func (b *Batch) PutRun(id, run uint32, row RunRow) {
+	b.buf = row.append(b.buf[:0])
+	b.note(b.b.Set(idRow(tableRun, id, run), b.buf, nil))
+}
+
+// DeleteRuns removes the rows of the runs first and above.
+func (b *Batch) DeleteRuns(id, first uint32) {
+	b.note(b.b.DeleteRange(idRow(tableRun, id, first), successor(idPrefix(tableRun, id)), nil))
+}
+
+// PutState sets the counters of an index.
+func (b *Batch) PutState(id uint32, s State) {
+	b.note(b.b.Set(idPrefix(tableState, id), s.append(nil), nil))
+}
+
+// PutDelta adds entries to a posting, under the sequence number of the commit.
+func (b *Batch) PutDelta(id, posting uint32, seq uint64, entries []byte) {
+	b.note(b.b.Set(binary.BigEndian.AppendUint64(idRow(tableDelta, id, posting), seq), entries, nil))
+}
+
+// DeleteDeltas removes the entries that commits of these sequence numbers added
+// to a posting. Rows are named one by one: a range would be a range tombstone a
+// fold, and Pebble looks through those of its memtable for every key that it reads.
+func (b *Batch) DeleteDeltas(id, posting uint32, seqs []uint64) {
+	for _, seq := range seqs {
+		b.note(b.b.Delete(binary.BigEndian.AppendUint64(idRow(tableDelta, id, posting), seq), nil))
+	}
+}
+
+// PutKey sets where the vector of a key lives.
+func (b *Batch) PutKey(id uint32, key []byte, p Placement) {
+	b.key = OrderedKey(binary.BigEndian.AppendUint32(append(b.key[:0], tableKey), id), key)
+	b.buf = p.AppendValue(b.buf[:0])
+	b.note(b.b.Set(b.key, b.buf, nil))
+}
+
+// DeleteKey removes a key.
+func (b *Batch) DeleteKey(id uint32, key []byte) {
+	b.key = OrderedKey(binary.BigEndian.AppendUint32(append(b.key[:0], tableKey), id), key)
+	b.note(b.b.Delete(b.key, nil))
+}
+
 // PutLongKey keeps the key of a slot whose record has no room for it.
-func (b *Batch) PutLongKey(id, slot uint32, key []byte) {
-	b.note(b.b.Set(idRow(tableLongKey, id, slot), key, nil))
+func (b *Batch) PutLongKey(id, slot uint32, gen uint8, key []byte) {
+	b.note(b.b.Set(slotRow(tableLongKey, id, slot, gen), key, nil))
 }
 
 // PutLongMetadata keeps the metadata of a slot whose record has no room for it.
-func (b *Batch) PutLongMetadata(id, slot uint32, meta []byte) {
-	b.note(b.b.Set(idRow(tableLongMeta, id, slot), meta, nil))
+func (b *Batch) PutLongMetadata(id, slot uint32, gen uint8, meta []byte) {
+	b.note(b.b.Set(slotRow(tableLongMeta, id, slot, gen), meta, nil))
+}
+
+// DeleteOverflow removes the long key and metadata of a slot that died.
+func (b *Batch) DeleteOverflow(id, slot uint32, gen uint8) {
+	b.note(b.b.Delete(slotRow(tableLongKey, id, slot, gen), nil))
+	b.note(b.b.Delete(slotRow(tableLongMeta, id, slot, gen), nil))
 }
 
 // Len is the bytes collected so far.
 func (b *Batch) Len() int { return b.b.Len() }
 
 // Commit makes the change durable and visible.
-func (b *Batch) Commit() error {
+func (b *Batch) Commit() error { return b.commit(pebble.Sync) }
+
+// CommitLazily makes the change visible, and durable with the next Commit of any
+// batch: after a crash either is there with all that came before it, or not.
+func (b *Batch) CommitLazily() error { return b.commit(pebble.NoSync) }
+
+func (b *Batch) commit(how *pebble.WriteOptions) error {
 	if b.err != nil {
 		return errors.Join(b.err, b.b.Close())
 	}
-	if err := b.b.Commit(pebble.Sync); err != nil {
+	if err := b.b.Commit(how); err != nil {
 		return fmt.Errorf("catalog commit: %w", err)
 	}
 	return b.b.Close()

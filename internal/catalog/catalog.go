@@ -12,10 +12,12 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/spratdb/sprat/iopath"
 )
 
 // Version of the schema that this code writes.
-const Version = 1
+const Version = 2
 
 const (
 	tableVersion   = 0x01
@@ -26,13 +28,17 @@ const (
 	tableKey       = 0x21
 	tableLongKey   = 0x22
 	tableLongMeta  = 0x23
+	tableCentroid  = 0x24
+	tableRun       = 0x25
+	tableState     = 0x26
+	tableDelta     = 0x27
 )
 
 var (
 	// ErrNotFound says that the catalog has no such row.
 	ErrNotFound = errors.New("not in the catalog")
-	// ErrVersion marks a store of a schema newer than this program.
-	ErrVersion = errors.New("catalog schema is newer than this program")
+	// ErrVersion marks a store of another schema than this program's.
+	ErrVersion = errors.New("catalog schema is not of this program")
 	// ErrCorrupt marks a row whose bytes are not what was written.
 	ErrCorrupt = errors.New("catalog is corrupt")
 )
@@ -44,12 +50,21 @@ type Config struct {
 	ReadOnly      bool
 	MustExist     bool         // a catalog that is missing, in whole or in part, is ErrCorrupt
 	Logger        *slog.Logger // nil discards
+
+	// OnDiskFull, when not nil, is called when a write meets a full volume, with
+	// the other writes waiting; after it has freed space the write is tried
+	// again, once. Syncs are not: see vfs.OnDiskFull.
+	OnDiskFull func()
+
+	// Ops, for tests, is asked before each change of the file system.
+	Ops iopath.Ops
 }
 
 // Catalog is an open catalog.
 type Catalog struct {
 	dir string
 	db  *pebble.DB
+	fs  vfs.FS
 }
 
 // Open opens the catalog in dir, creating it when it does not exist and the
@@ -63,6 +78,7 @@ func Open(dir string, cfg Config) (*Catalog, error) {
 	}
 	cache := pebble.NewCache(cfg.CacheBytes)
 	defer cache.Unref()
+	fsys := newFS(cfg) // without a goroutine that watches for slow writes and outlives a failed Open
 	opts := &pebble.Options{
 		Cache:                       cache,
 		MemTableSize:                uint64(cfg.MemtableBytes),
@@ -72,20 +88,20 @@ func Open(dir string, cfg Config) (*Catalog, error) {
 		Logger:                      logger{cfg.Logger},
 		EventListener:               listener(logger{cfg.Logger}),
 		ErrorIfNotExists:            cfg.MustExist,
-		FS:                          vfs.Default, // without a goroutine that watches for slow writes and outlives a failed Open
+		FS:                          fsys,
 	}
 	for i := range opts.Levels {
 		opts.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 	}
 	if cfg.ReadOnly {
 		// The caller holds the store's lock, and a volume may not be writable.
-		opts.FS = unlocked{vfs.Default}
+		opts.FS = unlocked{fsys}
 	}
 	db, err := pebble.Open(dir, opts)
 	if err != nil {
 		return nil, damaged(dir, "open", err)
 	}
-	c := &Catalog{dir: dir, db: db}
+	c := &Catalog{dir: dir, db: db, fs: fsys}
 	if err := c.checkVersion(cfg.ReadOnly); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
@@ -116,8 +132,8 @@ func (c *Catalog) checkVersion(readOnly bool) error {
 	if len(v) != 4 {
 		return fmt.Errorf("%w: schema version of %d bytes", ErrCorrupt, len(v))
 	}
-	if got := binary.LittleEndian.Uint32(v); got > Version {
-		return fmt.Errorf("%w: version %d, this program reads up to %d", ErrVersion, got, Version)
+	if got := binary.LittleEndian.Uint32(v); got != Version {
+		return fmt.Errorf("%w: version %d, this program reads %d", ErrVersion, got, Version)
 	}
 	return nil
 }

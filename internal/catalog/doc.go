@@ -17,16 +17,28 @@
 //	| 0x02  | (nothing)                        | last index id given out, uint32           |
 //	| 0x10  | bucket name                      | Bucket, JSON                              |
 //	| 0x11  | bucket name, 0x00, index name    | Index, JSON                               |
-//	| 0x20  | index id (4), posting id (4)     | extent: block, bytes (posting.Extent)     |
-//	| 0x21  | index id (4), vector key         | slot (4), placement generation (1)        |
-//	| 0x22  | index id (4), slot (4)           | key that did not fit into the record      |
-//	| 0x23  | index id (4), slot (4)           | metadata that did not fit into the record |
+//	| 0x20  | index id (4), posting id (4)     | extent (8, posting.Extent), flags (1)     |
+//	| 0x21  | index id (4), hash (1), key      | slot (4), placement generation (1)        |
+//	| 0x22  | index id, slot (4), gen. (1)     | key that did not fit into the record      |
+//	| 0x23  | index id, slot (4), gen. (1)     | metadata that did not fit into the record |
+//	| 0x24  | index id (4), posting id (4)     | centroid: scale (4), norm² (4), code      |
+//	| 0x25  | index id (4), run (4)            | RunRow, see run.go                        |
+//	| 0x26  | index id (4)                     | State, see state.go                       |
+//	| 0x27  | index id, posting id, seq. (8)   | delta entries (posting.AppendEntries)     |
+//
+// The hash of a key is the first byte of its FNV-1a hash: a listing in parts
+// takes ranges of it (0x21 is the order of a listing). Rows of 0x24 are of
+// postings that were made while the index was live; those of the bulk build have
+// theirs in the centroids file. Runs without a row hold the live slots of the
+// bulk build. A row of 0x22 or 0x23 stays for a while after its vector died, for
+// the queries that still see it.
 //
 // Names hold no zero byte. Values of JSON carry only fields that a reader of
-// this schema knows; a newer schema version is refused on open.
+// this schema knows. A schema of another version is refused on open: version 1
+// had no live updates and ordered keys by their bytes alone.
 //
 // A Catalog is safe for concurrent use. Reads may block on the volume; a query
 // without metadata reads nothing here.
 //
-// May import: nothing of sprat
+// May import: iopath
 package catalog

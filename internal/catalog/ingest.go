@@ -36,7 +36,8 @@ func (c *Catalog) NewIngester(id uint32, dir string) *Ingester {
 	return &Ingester{c: c, id: id, dir: dir, key: idPrefix(tableKey, id)}
 }
 
-// Add takes the next key; keys must ascend strictly.
+// Add takes the next key in its ordered form (OrderedKey); they must ascend
+// strictly.
 func (g *Ingester) Add(key []byte, p Placement) error {
 	if g.w == nil {
 		if err := g.open(); err != nil {
@@ -56,7 +57,7 @@ func (g *Ingester) Add(key []byte, p Placement) error {
 
 func (g *Ingester) open() error {
 	path := filepath.Join(g.dir, fmt.Sprintf("keys-%06d.sst", len(g.paths)))
-	f, err := vfs.Default.Create(path, vfs.WriteCategoryUnspecified)
+	f, err := g.c.fs.Create(path, vfs.WriteCategoryUnspecified)
 	if err != nil {
 		return fmt.Errorf("catalog table: %w", err)
 	}
@@ -101,7 +102,7 @@ func (g *Ingester) Abort() error {
 		g.w = nil
 	}
 	for _, p := range g.paths {
-		if err := os.Remove(p); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := g.c.fs.Remove(p); err != nil && !errors.Is(err, os.ErrNotExist) {
 			errs = append(errs, err)
 		}
 	}

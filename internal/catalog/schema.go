@@ -1,9 +1,9 @@
 package catalog
 
 import (
-	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -43,12 +43,8 @@ type Index struct {
 	RefineTier   bool      `json:"refineTier,omitempty"` // 8-bit refine records exist
 	KeyCap       int       `json:"keyCap"`               // inline key bytes of a record
 	MetaCap      int       `json:"metaCap"`              // inline metadata bytes of a record
-
-	// State of the data.
-	Vectors  uint64 `json:"vectors"`
-	Slots    uint64 `json:"slots"`    // slots given out, live or not
-	Postings uint64 `json:"postings"` // postings in the directory
-	Entries  uint64 `json:"entries"`  // posting entries, copies included
+	PostingBytes int       `json:"postingBytes"`         // target size of a posting
+	Copies       int       `json:"copies"`               // postings that hold a vector
 
 	// Calibration maps dials to stop rules; see sprat.Calibration.
 	Calibration json.RawMessage `json:"calibration,omitempty"`
@@ -66,6 +62,10 @@ func idPrefix(table byte, id uint32) []byte {
 
 func idRow(table byte, id, row uint32) []byte {
 	return binary.BigEndian.AppendUint32(idPrefix(table, id), row)
+}
+
+func slotRow(table byte, id, slot uint32, gen uint8) []byte {
+	return append(idRow(table, id, slot), gen)
 }
 
 // Bucket returns a bucket's row, or ErrNotFound.
@@ -104,14 +104,48 @@ func scanJSON[T any](c *Catalog, prefix []byte) ([]T, error) {
 	return all, err
 }
 
-// Extents calls f with every directory row of an index, by posting id.
+// Extents calls f with every directory row of an index, by posting id. The value
+// is valid during the call only, here and below.
 func (c *Catalog) Extents(id uint32, f func(posting uint32, value []byte) error) error {
-	prefix := idPrefix(tableExtent, id)
+	return c.rows(tableExtent, id, f)
+}
+
+// Centroids calls f with the row of every centroid made live, by posting id.
+func (c *Catalog) Centroids(id uint32, f func(posting uint32, value []byte) error) error {
+	return c.rows(tableCentroid, id, f)
+}
+
+// Runs calls f with every run row of an index, by run.
+func (c *Catalog) Runs(id uint32, f func(run uint32, row RunRow) error) error {
+	return c.rows(tableRun, id, func(run uint32, v []byte) error {
+		row, err := decodeRun(v)
+		if err != nil {
+			return err
+		}
+		return f(run, row)
+	})
+}
+
+// rows calls f with every row of a table whose keys are an index and a number.
+func (c *Catalog) rows(table byte, id uint32, f func(row uint32, value []byte) error) error {
+	prefix := idPrefix(table, id)
 	return c.scan(prefix, func(k, v []byte) error {
 		if len(k) != len(prefix)+4 {
-			return fmt.Errorf("%w: directory key of %d bytes", ErrCorrupt, len(k))
+			return fmt.Errorf("%w: key of %d bytes in table %#02x", ErrCorrupt, len(k), table)
 		}
 		return f(binary.BigEndian.Uint32(k[len(prefix):]), v)
+	})
+}
+
+// Deltas calls f with every delta row of an index, by posting and sequence.
+func (c *Catalog) Deltas(id uint32, f func(posting uint32, seq uint64, entries []byte) error) error {
+	prefix := idPrefix(tableDelta, id)
+	return c.scan(prefix, func(k, v []byte) error {
+		if len(k) != len(prefix)+12 {
+			return fmt.Errorf("%w: delta key of %d bytes", ErrCorrupt, len(k))
+		}
+		k = k[len(prefix):]
+		return f(binary.BigEndian.Uint32(k), binary.BigEndian.Uint64(k[4:]), v)
 	})
 }
 
@@ -138,34 +172,64 @@ func decodePlacement(v []byte) (Placement, error) {
 
 // Placement returns where the vector of key is, or ErrNotFound.
 func (c *Catalog) Placement(id uint32, key []byte) (Placement, error) {
-	v, err := c.get(append(idPrefix(tableKey, id), key...))
+	v, err := c.get(append(idPrefix(tableKey, id), OrderedKey(nil, key)...))
 	if err != nil {
 		return Placement{}, err
 	}
 	return decodePlacement(v)
 }
 
-// Placements calls f with every key of an index in the order of the keys. The
+// OrderedKey appends the form of a key that table 0x21 is ordered by: its hash,
+// then its bytes.
+func OrderedKey(dst, key []byte) []byte {
+	h := uint32(2166136261) // FNV-1a
+	for _, b := range key {
+		h = (h ^ uint32(b)) * 16777619
+	}
+	return append(append(dst, byte(h^h>>8^h>>16^h>>24)), key...)
+}
+
+// Placements calls f with every key of an index in the order of the table. The
 // key is valid during the call only.
 func (c *Catalog) Placements(id uint32, f func(key []byte, p Placement) error) error {
-	prefix := idPrefix(tableKey, id)
-	return c.scan(prefix, func(k, v []byte) error {
-		p, err := decodePlacement(v)
-		if err != nil {
-			return err
+	cur, err := c.Keys(id, 0, 1, nil)
+	if err != nil {
+		return err
+	}
+	for cur.Next() {
+		if err := f(cur.Key(), cur.Placement()); err != nil {
+			return errors.Join(err, cur.Close())
 		}
-		return f(bytes.TrimPrefix(k, prefix), p)
-	})
+	}
+	return cur.Close()
 }
 
 // LongKey returns the key of a slot whose record has no room for it.
-func (c *Catalog) LongKey(id, slot uint32) ([]byte, error) {
-	return c.get(idRow(tableLongKey, id, slot))
+func (c *Catalog) LongKey(id, slot uint32, gen uint8) ([]byte, error) {
+	return c.get(slotRow(tableLongKey, id, slot, gen))
 }
 
 // LongMetadata returns the metadata of a slot whose record has no room for it.
-func (c *Catalog) LongMetadata(id, slot uint32) ([]byte, error) {
-	return c.get(idRow(tableLongMeta, id, slot))
+func (c *Catalog) LongMetadata(id, slot uint32, gen uint8) ([]byte, error) {
+	return c.get(slotRow(tableLongMeta, id, slot, gen))
+}
+
+// Overflows calls f with the slot and generation of every long key and long
+// metadata of an index.
+func (c *Catalog) Overflows(id uint32, f func(slot uint32, gen uint8) error) error {
+	for _, table := range []byte{tableLongKey, tableLongMeta} {
+		prefix := idPrefix(table, id)
+		err := c.scan(prefix, func(k, _ []byte) error {
+			if len(k) != len(prefix)+5 {
+				return fmt.Errorf("%w: key of %d bytes in table %#02x", ErrCorrupt, len(k), table)
+			}
+			return f(binary.BigEndian.Uint32(k[len(prefix):]), k[len(prefix)+4])
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // DiskBytes estimates what the rows of an index take on the volume. Rows that are

@@ -18,6 +18,7 @@ type Sorter struct {
 	dir   string
 	db    *pebble.DB
 	batch *pebble.Batch
+	key   []byte // scratch
 }
 
 const sorterBatchBytes = 1 << 20
@@ -42,7 +43,8 @@ func NewSorter(dir string, memory int64) (*Sorter, error) {
 func (s *Sorter) Add(key string, row uint64) error {
 	var v [8]byte
 	binary.LittleEndian.PutUint64(v[:], row)
-	if err := s.batch.Set([]byte(key), v[:], nil); err != nil {
+	s.key = OrderedKey(s.key[:0], []byte(key))
+	if err := s.batch.Set(s.key, v[:], nil); err != nil {
 		return fmt.Errorf("sort keys: %w", err)
 	}
 	if s.batch.Len() < sorterBatchBytes {
@@ -59,8 +61,8 @@ func (s *Sorter) flush() error {
 	return nil
 }
 
-// Each calls f with every key in ascending order and its last row. The key is
-// valid during the call only.
+// Each calls f with every key, as OrderedKey makes it and in its order, and the
+// key's last row. The key is valid during the call only.
 func (s *Sorter) Each(f func(key []byte, row uint64) error) error {
 	if err := s.flush(); err != nil {
 		return err

@@ -10,7 +10,7 @@
 //	| 0      | 4     | magic "SPRF"                                              |
 //	| 4      | 4     | CRC32C of bytes 8 .. 63                                   |
 //	| 8      | 2     | format version, 1                                         |
-//	| 10     | 2     | kind: 1 postings, 2 refine records, 3 vector records      |
+//	| 10     | 2     | kind: 1 postings, 2 refine, 3 vector records, 4 landing   |
 //	| 12     | 4     | index id                                                  |
 //	| 16     | 4     | stride of a slot in bytes, 0 for postings                 |
 //	| 20     | 4     | slots in a block of 4 KiB, 0 when slots straddle blocks   |

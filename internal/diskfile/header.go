@@ -16,6 +16,7 @@ const (
 	Postings Kind = 1 // extents of package posting
 	Refine   Kind = 2 // refine records of package rescore
 	Records  Kind = 3 // vector records of package rescore
+	Landing  Kind = 4 // both kinds of records, in the order of their arrival
 )
 
 const (

@@ -1,0 +1,72 @@
+package catalog
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// State are the counters of an index, which change with its data.
+//
+//	| offset | bytes | field                                                     |
+//	|--------|-------|-----------------------------------------------------------|
+//	| 0      | 1     | version, 1                                                |
+//	| 1      | 8     | live vectors                                              |
+//	| 9      | 8     | slots given out, live or not                              |
+//	| 17     | 8     | postings in the directory                                 |
+//	| 25     | 8     | entries of postings and deltas, stale ones included       |
+//	| 33     | 8     | deaths of slots since postings were last swept            |
+//	| 41     | 8     | sequence number of the last commit                        |
+//	| 49     | 8     | live vectors when the stop rules were last calibrated     |
+//	| 57     | 8     | changes of vectors since then                             |
+//	| 65     | 8     | long keys and metadata ever kept; 0 means there are none  |
+//	| 73     | 4     | next posting id                                           |
+//	| 77     | 4     | next landing segment                                      |
+type State struct {
+	Vectors    uint64
+	Slots      uint64
+	Postings   uint64
+	Entries    uint64
+	Deaths     uint64
+	Seq        uint64
+	Calibrated uint64
+	Changes    uint64
+	Overflows  uint64
+
+	NextPosting uint32
+	NextSegment uint32
+}
+
+const (
+	stateVersion = 1
+	stateBytes   = 81
+)
+
+func (s *State) append(b []byte) []byte {
+	b = append(b, stateVersion)
+	for _, x := range []uint64{s.Vectors, s.Slots, s.Postings, s.Entries, s.Deaths, s.Seq, s.Calibrated, s.Changes, s.Overflows} {
+		b = binary.LittleEndian.AppendUint64(b, x)
+	}
+	b = binary.LittleEndian.AppendUint32(b, s.NextPosting)
+	return binary.LittleEndian.AppendUint32(b, s.NextSegment)
+}
+
+func decodeState(v []byte) (State, error) {
+	if len(v) != stateBytes || v[0] != stateVersion {
+		return State{}, fmt.Errorf("%w: state of %d bytes, version %v", ErrCorrupt, len(v), v[:min(len(v), 1)])
+	}
+	var s State
+	for i, x := range []*uint64{&s.Vectors, &s.Slots, &s.Postings, &s.Entries, &s.Deaths, &s.Seq, &s.Calibrated, &s.Changes, &s.Overflows} {
+		*x = binary.LittleEndian.Uint64(v[1+8*i:])
+	}
+	s.NextPosting, s.NextSegment = binary.LittleEndian.Uint32(v[73:]), binary.LittleEndian.Uint32(v[77:])
+	return s, nil
+}
+
+// State returns the counters of an index, or ErrNotFound.
+func (c *Catalog) State(id uint32) (State, error) {
+	v, err := c.get(idPrefix(tableState, id))
+	if err != nil {
+		return State{}, err
+	}
+	return decodeState(v)
+}
