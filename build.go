@@ -14,7 +14,6 @@ import (
 	"github.com/spratdb/sprat/centroids"
 	"github.com/spratdb/sprat/internal/catalog"
 	"github.com/spratdb/sprat/internal/cow"
-	"github.com/spratdb/sprat/iopath"
 )
 
 // Record is one vector to load. A bulk build copies what it needs before the
@@ -215,7 +214,7 @@ func (s *Store) newBuild(bucket, name string, cfg IndexConfig, opts BuildOptions
 		PostingBytes: cfg.PostingBytes, Copies: cfg.Copies,
 		Dials: catalog.Dials{RecallTarget: defaultRecallTarget},
 	}
-	return b, errors.Join(os.MkdirAll(b.tmp, 0o755), os.MkdirAll(indexDir(s.dir, id), 0o755))
+	return b, errors.Join(os.MkdirAll(b.tmp, 0o755), s.engine.MkdirAll(indexDir(s.dir, id)))
 }
 
 // unusedID gives out an index id, past those of files that a damaged catalog has
@@ -280,7 +279,7 @@ func (b *build) abandon() error {
 	err := rows.Commit()
 	for _, dir := range []string{indexDir(b.store.dir, b.row.ID), b.tmp} {
 		if err == nil {
-			err = os.RemoveAll(dir)
+			err = b.store.engine.RemoveAll(dir)
 		}
 	}
 	return errors.Join(append(errs, err)...)
@@ -313,7 +312,7 @@ func (b *build) commit(ctx context.Context) error {
 		return err
 	}
 	newBucket := err != nil
-	if err := errors.Join(iopath.SyncDir(b.ix.dir), iopath.SyncDir(filepath.Dir(b.ix.dir))); err != nil {
+	if err := errors.Join(s.engine.SyncDir(b.ix.dir), s.engine.SyncDir(filepath.Dir(b.ix.dir))); err != nil {
 		return err
 	}
 	b.ix.row = b.row

@@ -9,7 +9,6 @@ import (
 	"os"
 
 	"github.com/spratdb/sprat/centroids"
-	"github.com/spratdb/sprat/iopath"
 	"github.com/spratdb/sprat/posting"
 )
 
@@ -80,7 +79,7 @@ func (ix *Index) loadCentroids(v *version) error {
 		return err
 	}
 	// The next start should not have to read the headers again.
-	return errors.Join(ix.saveCentroids(v.set), iopath.SyncDir(ix.dir))
+	return errors.Join(ix.saveCentroids(v.set), ix.store.engine.SyncDir(ix.dir))
 }
 
 func exists(v *version, id uint32) bool {

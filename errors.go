@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"syscall"
 
 	"github.com/spratdb/sprat/centroids"
 	"github.com/spratdb/sprat/internal/catalog"
@@ -34,6 +35,10 @@ var (
 	ErrMemoryLimit = errors.New("memory limit is too small")
 	// ErrClosed says that the store was closed.
 	ErrClosed = errors.New("store is closed")
+	// ErrVolumeFull says that the volume has no room for a change; errors.As gives
+	// the *VolumeFullError. Nothing was changed; reads go on, and writes do when
+	// there is room again.
+	ErrVolumeFull = errors.New("volume is full")
 	// ErrNotStore says that the directory holds something other than a store.
 	ErrNotStore = errors.New("not a sprat store")
 )
@@ -90,6 +95,25 @@ func (e *CorruptionError) Error() string {
 // Unwrap makes errors.Is true for ErrCorrupt and for the cause.
 func (e *CorruptionError) Unwrap() []error { return []error{ErrCorrupt, e.Err} }
 
+// VolumeFullError says which volume is full.
+type VolumeFullError struct {
+	Path   string // a file or directory on it
+	Free   int64  // bytes free when it was asked, 0 where a write failed
+	Needed int64  // bytes that the change wants free, 0 where a write failed
+	Err    error
+}
+
+// Error names the volume by a path on it.
+func (e *VolumeFullError) Error() string {
+	if e.Needed == 0 {
+		return fmt.Sprintf("%v: %s: %v", ErrVolumeFull, e.Path, e.Err)
+	}
+	return fmt.Sprintf("%v: %s has %d MiB free, %d MiB are needed: %v", ErrVolumeFull, e.Path, e.Free>>20, (e.Needed+(1<<20)-1)>>20, e.Err)
+}
+
+// Unwrap makes errors.Is true for ErrVolumeFull and for the cause.
+func (e *VolumeFullError) Unwrap() []error { return []error{ErrVolumeFull, e.Err} }
+
 // MemoryLimitError says how much memory is needed.
 type MemoryLimitError struct {
 	What   string // what needs it
@@ -114,10 +138,17 @@ func publicError(err error) error {
 		re *rescore.CorruptError
 		rd *iopath.ReadError
 		ce *catalog.CorruptError
+		we *iopath.WriteError
 	)
 	switch {
-	case err == nil || errors.Is(err, ErrCorrupt):
+	case err == nil || errors.Is(err, ErrCorrupt) || errors.Is(err, ErrVolumeFull):
 		return err
+	case errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT):
+		full := &VolumeFullError{Path: "the store's", Err: err}
+		if errors.As(err, &we) {
+			full.Path = we.Path
+		}
+		return full
 	case errors.As(err, &pe):
 		return &CorruptionError{Path: pe.Path, Offset: pe.Offset, Err: err}
 	case errors.As(err, &re):

@@ -175,7 +175,7 @@ func (s *Store) clearLeftovers(known map[string]bool) error {
 	}
 	for _, d := range append(dead, filepath.Join(s.dir, temporaryDir)) {
 		if err == nil {
-			err = os.RemoveAll(d)
+			err = s.engine.RemoveAll(d)
 		}
 	}
 	return errors.Join(err, os.MkdirAll(filepath.Join(s.dir, temporaryDir), 0o755))

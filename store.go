@@ -43,8 +43,8 @@ type Store struct {
 	engine  *iopath.Engine
 	cache   *cache // nil when there is none
 
-	// manualUpkeep keeps indexes from maintaining themselves: tests step by hand.
-	manualUpkeep bool
+	hooks   hooks
+	ballast ballast
 
 	life   sync.RWMutex
 	closed bool // under life
@@ -62,11 +62,20 @@ type Store struct {
 	}
 }
 
+// hooks are what tests set: the zero value is production.
+type hooks struct {
+	ops    iopath.Ops    // is asked before each change of the file system
+	faults iopath.Faults // decides the fate of each read
+	manual bool          // indexes do not maintain themselves: the test steps
+}
+
 // Open opens the store in dir, creating it when the directory is missing or
 // empty. Errors: ErrInvalid, ErrInUse, ErrFormat, ErrNotStore, ErrCorrupt,
 // ErrMemoryLimit, and those of the file system. An index whose files are damaged
 // does not fail Open; its error is returned when it is used.
-func Open(dir string, opts Options) (*Store, error) {
+func Open(dir string, opts Options) (*Store, error) { return openWith(dir, opts, hooks{}) }
+
+func openWith(dir string, opts Options, h hooks) (*Store, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -79,7 +88,7 @@ func Open(dir string, opts Options) (*Store, error) {
 	if opts.MemoryLimit < minMemoryLimit {
 		return nil, &MemoryLimitError{What: "an empty store", Limit: opts.MemoryLimit, Needed: minMemoryLimit}
 	}
-	s := &Store{dir: dir, opts: opts, log: opts.Logger}
+	s := &Store{dir: dir, opts: opts, log: opts.Logger, hooks: h}
 	s.ending, s.end = context.WithCancel(context.Background())
 	s.mu.indexes = map[string]*Index{}
 	s.mu.broken = map[string]error{}
@@ -102,11 +111,14 @@ func (s *Store) open() (err error) {
 		ReadOnly:      s.opts.ReadOnly,
 		MustExist:     s.hasIndexes(),
 		Logger:        s.log,
+		Ops:           s.hooks.ops,
+		OnDiskFull:    s.dropBallast,
 	}); err != nil {
 		return err
 	}
 	if s.engine, err = iopath.Open(s.dir, iopath.Config{
 		Engine: s.opts.IOEngine, Direct: s.opts.Direct, Depth: s.opts.QueueDepth, Logger: s.log,
+		Ops: s.hooks.ops, Faults: s.hooks.faults,
 	}); err != nil {
 		return err
 	}
@@ -194,7 +206,7 @@ func (s *Store) initialise() error {
 		return err
 	}
 	tmp := path + ".new"
-	ours := []string{catalogDir, indexesDir, temporaryDir, filepath.Base(tmp), "lost+found"}
+	ours := []string{ballastFile, catalogDir, indexesDir, temporaryDir, filepath.Base(tmp), "lost+found"}
 	for _, e := range entries {
 		if !slices.Contains(ours, e.Name()) {
 			return fmt.Errorf("%s: %w: it is not empty and holds %s", s.dir, ErrNotStore, e.Name())
@@ -333,22 +345,6 @@ func (s *Store) warn(what string, err error) {
 	if err != nil {
 		s.log.Warn("could not "+what, "err", err)
 	}
-}
-
-// catalogReserve is the free space that a commit of the catalog asks for beyond
-// its own size: log, table and a compaction of small levels.
-const catalogReserve = 8 << 20
-
-// room fails when the catalog's volume has less than the given bytes free.
-func (s *Store) room(need int64) error {
-	var st unix.Statfs_t
-	if err := unix.Statfs(s.dir, &st); err != nil {
-		return fmt.Errorf("%s: %w", s.dir, err)
-	}
-	if free := int64(st.Bavail) * int64(st.Bsize); free < need {
-		return &iopath.WriteError{Path: s.catalogPath(), Err: fmt.Errorf("%w: %d bytes free, %d needed", unix.ENOSPC, free, need)}
-	}
-	return nil
 }
 
 // enter keeps the store open until leave is called.

@@ -64,7 +64,7 @@ const (
 )
 
 func newUpkeep(w *writer) *upkeep {
-	u := &upkeep{w: w, queue: lire.NewQueue(), kick: make(chan struct{}, 1), manual: w.ix.store.manualUpkeep}
+	u := &upkeep{w: w, queue: lire.NewQueue(), kick: make(chan struct{}, 1), manual: w.ix.store.hooks.manual}
 	u.ctx, u.end = context.WithCancel(context.Background())
 	u.mu.stepped = make(chan struct{})
 	return u

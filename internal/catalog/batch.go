@@ -126,18 +126,18 @@ func (b *Batch) DeleteOverflow(id, slot uint32, gen uint8) {
 // Len is the bytes collected so far.
 func (b *Batch) Len() int { return b.b.Len() }
 
-// Commit makes the change durable and visible.
-func (b *Batch) Commit() error { return b.commit(pebble.Sync) }
-
-// CommitLazily makes the change visible, and durable with the next Commit of any
-// batch: after a crash either is there with all that came before it, or not.
-func (b *Batch) CommitLazily() error { return b.commit(pebble.NoSync) }
-
-func (b *Batch) commit(how *pebble.WriteOptions) error {
+// Commit makes the change durable and visible. Pebble panics when its log cannot be
+// written, because what the log holds is not known then: that is ErrLost.
+func (b *Batch) Commit() (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%w: %v", ErrLost, r)
+		}
+	}()
 	if b.err != nil {
 		return errors.Join(b.err, b.b.Close())
 	}
-	if err := b.b.Commit(how); err != nil {
+	if err := b.b.Commit(pebble.Sync); err != nil {
 		return fmt.Errorf("catalog commit: %w", err)
 	}
 	return b.b.Close()

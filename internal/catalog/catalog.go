@@ -39,6 +39,9 @@ var (
 	ErrNotFound = errors.New("not in the catalog")
 	// ErrVersion marks a store of another schema than this program's.
 	ErrVersion = errors.New("catalog schema is not of this program")
+	// ErrLost says that the log could not be written: whether the change is there
+	// shows when the catalog is opened again, and until then it takes no others.
+	ErrLost = errors.New("catalog log cannot be written")
 	// ErrCorrupt marks a row whose bytes are not what was written.
 	ErrCorrupt = errors.New("catalog is corrupt")
 )
