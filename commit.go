@@ -39,6 +39,8 @@ type txn struct {
 	active   *segment
 	landEnd  int64
 	created  []*segment
+	groups   []keptGroup // written to segments,
+	bufs     [][]byte    // with these bytes
 
 	dead    []deadSlot
 	freed   []uint32         // runs that have free slots by this change
@@ -151,6 +153,9 @@ func (t *txn) publish() {
 			gone.segments = append(gone.segments, s)
 		}
 	}
+	for i, g := range t.groups {
+		w.keepLanded(g.segment, landedGroup{g.off, t.bufs[i]})
+	}
 	w.slots.hold(t.dead)
 	v := &version{space: t.space, calib: t.calib, set: t.set, postings: t.postings.Done(), runs: t.runs.Done(),
 		segments: segments, state: t.state}
@@ -211,10 +216,21 @@ func (w *writer) reclaim() {
 			w.overflow = append(w.overflow, g.dead...)
 		}
 		for _, s := range g.segments {
+			w.forget(s)
 			w.warn("remove a landing segment", errors.Join(s.close(), w.ix.store.engine.Remove(s.path)))
 		}
 	}
 	w.gone = slices.Delete(w.gone, 0, n)
+}
+
+// forget lets go of what is in memory of a segment.
+func (w *writer) forget(s *segment) {
+	w.kept = slices.DeleteFunc(w.kept, func(k keptGroup) bool {
+		if k.segment == s {
+			w.keptBytes -= k.bytes
+		}
+		return k.segment == s
+	})
 }
 
 // newExtent allocates an extent of the posting file for a change; the bytes go

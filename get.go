@@ -147,6 +147,7 @@ type recordPlace struct {
 	off  int64
 	slot uint32
 	gen  uint8
+	mem  []byte // the landed item, when it is in memory
 }
 
 // recordPlace finds the vector record of a live slot: home, or where it landed.
@@ -161,6 +162,7 @@ func (ix *Index) recordPlace(v *version, slot uint32, gen uint8) (recordPlace, e
 			return p, ix.inCatalog(fmt.Errorf("slot %d is in landing segment %d, which is not there", slot, at.Segment))
 		}
 		p.file, p.off = s.file, int64(at.Offset)
+		p.mem = s.cached(p.off, ix.itemBytes())
 	}
 	return p, nil
 }

@@ -6,7 +6,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"sort"
 	"strings"
+	"sync"
 
 	"github.com/spratdb/sprat/internal/catalog"
 	"github.com/spratdb/sprat/internal/diskfile"
@@ -35,6 +38,66 @@ type segment struct {
 	landed int             // live slots whose records are here
 	size   int64           // bytes used
 	update *iopath.Updater // nil when nothing may be added
+
+	groups struct { // of the newest commits, in memory as well
+		sync.RWMutex
+		list []landedGroup // ascending
+	}
+}
+
+// landedGroup is what one commit wrote to a segment from off on.
+type landedGroup struct {
+	off  int64
+	data []byte
+}
+
+// cached returns the n bytes at off when they are still in memory, else nil. They
+// must not be changed.
+func (s *segment) cached(off int64, n int) []byte {
+	s.groups.RLock()
+	defer s.groups.RUnlock()
+	list := s.groups.list
+	i := sort.Search(len(list), func(i int) bool { return list[i].off > off }) - 1
+	if i < 0 || off+int64(n) > list[i].off+int64(len(list[i].data)) {
+		return nil
+	}
+	return list[i].data[off-list[i].off:][:n]
+}
+
+// keepLanded keeps what was just written to a segment in memory, in place of the
+// oldest such groups: most of it is moved home soon, and need not be read for
+// that.
+func (w *writer) keepLanded(s *segment, g landedGroup) {
+	s.groups.Lock()
+	s.groups.list = append(s.groups.list, g)
+	s.groups.Unlock()
+	w.kept = append(w.kept, keptGroup{s, g.off, int64(len(g.data))})
+	w.keptBytes += int64(len(g.data))
+	for w.keptBytes > w.ix.landedBudget() && len(w.kept) > 0 {
+		w.dropLanded()
+	}
+}
+
+// dropLanded lets the oldest group go.
+func (w *writer) dropLanded() {
+	k := w.kept[0]
+	w.kept = slices.Delete(w.kept, 0, 1)
+	w.keptBytes -= k.bytes
+	k.segment.groups.Lock()
+	defer k.segment.groups.Unlock()
+	k.segment.groups.list = slices.DeleteFunc(k.segment.groups.list, func(g landedGroup) bool { return g.off == k.off })
+}
+
+// keptGroup is a group in memory.
+type keptGroup struct {
+	segment *segment
+	off     int64
+	bytes   int64
+}
+
+// landedBudget is the memory, in bytes, for records that have landed.
+func (ix *Index) landedBudget() int64 {
+	return min(max((ix.store.opts.MemoryLimit-baseMemory)/8, 1<<20), 64<<20)
 }
 
 func segmentName(id uint32) string { return fmt.Sprintf("%s%08x", segmentPrefix, id) }
@@ -124,6 +187,8 @@ func (w *writer) land(t *txn) error {
 		if err := seg.update.Sync(); err != nil {
 			return err
 		}
+		t.groups = append(t.groups, keptGroup{seg, first, int64(len(buf))})
+		t.bufs = append(t.bufs, buf)
 		t.landings = t.landings[n:]
 	}
 	return nil

@@ -20,12 +20,13 @@ type span struct {
 	len        int
 }
 
-// spans orders places as they lie on the volume and puts those that lie near each
+// spans orders the places that are not in memory as they lie on the volume and puts those that lie near each
 // other, each of size bytes, into reads of at most half an operation.
 func spans(places []recordPlace, size int) (order []int, out []span) {
-	order = make([]int, len(places))
-	for i := range order {
-		order[i] = i
+	for i := range places {
+		if places[i].mem == nil {
+			order = append(order, i)
+		}
 	}
 	slices.SortFunc(order, func(a, b int) int {
 		x, y := &places[a], &places[b]
@@ -46,10 +47,17 @@ func spans(places []recordPlace, size int) (order []int, out []span) {
 	return order, out
 }
 
-// walkNear reads size bytes at each place, in the order of the places on the
-// volume, and calls f with each, or with the error of its read. The bytes are
+// walkNear reads size bytes at each place that is not in memory, in the order of
+// the places on the volume, and calls f with each, or with the error of its read. The bytes are
 // valid during the call.
 func (ix *Index) walkNear(ctx context.Context, places []recordPlace, size int, f func(i int, data []byte, err error) error) error {
+	for i := range places {
+		if m := places[i].mem; m != nil {
+			if err := f(i, m[:size], nil); err != nil {
+				return err
+			}
+		}
+	}
 	order, reads := spans(places, size)
 	return ix.walkIn(ctx, walkAhead, len(reads), func(b *iopath.Batch, i int) {
 		b.Read(places[order[reads[i].first]].file, reads[i].off, reads[i].len, uint64(i))

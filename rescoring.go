@@ -190,7 +190,7 @@ func (s *searcher) readPart(ctx context.Context, reads []rescore.Read, away []in
 		}
 		s.wave().Read(f, r.Off, r.Len, uint64(i))
 	}
-	places := s.places[:0]
+	places, fly := s.places[:0], len(reads)
 	for i, at := range away {
 		c := &s.cands.All()[at]
 		gen, _ := s.v.generation(c.Slot)
@@ -199,14 +199,19 @@ func (s *searcher) readPart(ctx context.Context, reads []rescore.Read, away []in
 			s.endWave()
 			return err
 		}
-		places = append(places, p)
-		s.wave().Read(p.file, p.off, s.ix.records.Bytes, uint64(len(reads)+i))
+		if places = append(places, p); p.mem == nil {
+			s.wave().Read(p.file, p.off, s.ix.records.Bytes, uint64(len(reads)+i))
+			fly++
+		}
 	}
 	s.places = places
 	s.work.RefineReads += refines
-	s.work.RecordReads += len(reads) + len(away) - refines
+	s.work.RecordReads += fly - refines
 	s.expect(len(reads) + len(away))
-	err := s.inOrder(ctx, len(reads)+len(away), func(i int, data []byte, _ bool) error {
+	for i := range places {
+		s.arrived[len(reads)+i] = places[i].mem
+	}
+	err := s.inOrder(ctx, fly, func(i int, data []byte, _ bool) error {
 		if i < len(reads) {
 			return s.take(reads[i], data)
 		}
@@ -214,7 +219,7 @@ func (s *searcher) readPart(ctx context.Context, reads []rescore.Read, away []in
 	})
 	if s.trace != nil {
 		s.say("rescore wave: %d refine and %d record reads, %d of them landed; %d refined, %d exact so far\n",
-			refines, len(reads)+len(away)-refines, len(away), s.work.Refined, s.work.Exact)
+			refines, fly-refines, fly-len(reads), s.work.Refined, s.work.Exact)
 	}
 	return err
 }

@@ -67,7 +67,7 @@ func (u *upkeep) runRound(ctx context.Context, ids []uint32, r *round) (string, 
 	}
 	err := r.prepare(ctx)
 	if err == nil {
-		err = r.write(ctx)
+		err = r.write()
 	}
 	if err == nil {
 		err = r.commit(ctx)
@@ -176,31 +176,35 @@ func (r *round) sendHome(slot uint32, gen uint8) error {
 func (r *round) readHomes(ctx context.Context) error {
 	ix := r.u.w.ix
 	slices.SortFunc(r.homes, func(a, b home) int { return cmp.Compare(a.slot, b.slot) })
-	return ix.walkIn(ctx, recordsAhead, len(r.homes), func(b *iopath.Batch, i int) {
-		b.Read(r.homes[i].place.file, r.homes[i].place.off, ix.itemBytes(), uint64(i))
-	}, func(c iopath.Completion) error {
-		if c.Err != nil {
-			return c.Err
+	places := make([]recordPlace, len(r.homes))
+	for i := range r.homes {
+		places[i] = r.homes[i].place
+	}
+	return ix.walkNear(ctx, places, ix.itemBytes(), func(i int, data []byte, err error) error {
+		h := &r.homes[i]
+		if err == nil {
+			_, err = ix.decodeRecord(data, &h.place)
 		}
-		h := &r.homes[c.Tag]
-		if _, err := ix.decodeRecord(c.Data, &h.place); err != nil {
-			return err
+		if h.item = data; h.place.mem == nil {
+			h.item = slices.Clone(data)
 		}
-		h.item = slices.Clone(c.Data[:ix.itemBytes()])
-		return nil
+		return err
 	})
 }
 
 // write writes the new extents and the records that go home, and syncs them. The
 // files are written side by side.
-func (r *round) write(ctx context.Context) error {
-	g, ctx := errgroup.WithContext(ctx)
+func (r *round) write() error {
+	var g errgroup.Group
+	if r.u.w.ix.store.hooks.ops != nil { // a test wants to see an order
+		g.SetLimit(1)
+	}
 	g.Go(r.writeExtents)
 	if len(r.homes) > 0 {
 		rec := r.u.w.ix.records.Bytes
-		g.Go(func() error { return r.writeHomes(ctx, r.u.w.records, r.u.w.ix.records.Stride, 0) })
+		g.Go(func() error { return r.writeHomes(r.u.w.records, r.u.w.ix.records.Stride, 0) })
 		if ref := r.u.w.ix.refine; ref != nil {
-			g.Go(func() error { return r.writeHomes(ctx, r.u.w.refine, ref.Stride, rec) })
+			g.Go(func() error { return r.writeHomes(r.u.w.refine, ref.Stride, rec) })
 		}
 	}
 	return g.Wait()
@@ -253,23 +257,21 @@ func (r *round) writeExtent(b *posting.Builder, j *job, id uint32, c posting.Cen
 
 // writeHomes writes one kind of records, which begins at byte from of an item and
 // lies in its file as the stride says; those of neighbouring slots go together.
-func (r *round) writeHomes(ctx context.Context, u *iopath.Updater, s rescore.Stride, from int) error {
-	var buf []byte
-	for first := 0; first < len(r.homes); {
-		buf = buf[:0]
-		off := s.Offset(r.homes[first].slot)
-		n := first
-		for n < len(r.homes) && s.Offset(r.homes[n].slot) == off+int64(len(buf)) {
-			buf = append(buf, r.homes[n].item[from:from+s.Bytes]...)
-			n++
+func (r *round) writeHomes(u *iopath.Updater, s rescore.Stride, from int) error {
+	var patches []iopath.Patch
+	for i := range r.homes {
+		h := &r.homes[i]
+		off, data := s.Offset(h.slot), h.item[from:from+s.Bytes]
+		if n := len(patches); n > 0 {
+			if p := &patches[n-1]; p.Off+int64(len(p.Data)) == off {
+				p.Data = append(p.Data[:len(p.Data):len(p.Data)], data...)
+				continue
+			}
 		}
-		if _, err := u.WriteAt(buf, off); err != nil {
-			return err
-		}
-		first = n
-		if err := ctx.Err(); err != nil {
-			return err
-		}
+		patches = append(patches, iopath.Patch{Off: off, Data: data})
+	}
+	if err := u.WriteMany(patches); err != nil {
+		return err
 	}
 	return u.Sync()
 }

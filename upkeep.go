@@ -181,8 +181,9 @@ func (u *upkeep) deltaLoad() float64 {
 func (u *upkeep) debt() (float64, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	// A posting of three times its target is as large as any may get.
-	debt := max(u.deltaLoad(), u.mu.worst/2)
+	// A posting of twice the size at which it is cut, three times its target, is as
+	// large as any may get.
+	debt := max(u.deltaLoad(), u.mu.worst-1)
 	if u.mu.fault != nil && debt >= 1 {
 		return debt, u.mu.fault
 	}

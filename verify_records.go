@@ -141,6 +141,9 @@ func (v *verifier) refines() error {
 				p.file, p.off = ix.refineFile, ix.refine.Offset(p.slot)
 			} else {
 				p.off += int64(ix.records.Bytes)
+				if p.mem != nil {
+					p.mem = p.mem[ix.records.Bytes:]
+				}
 			}
 		}
 		return ix.walkNear(v.ctx, places, ix.refine.Bytes, func(i int, data []byte, err error) error {

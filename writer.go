@@ -40,6 +40,9 @@ type writer struct {
 	reserved uint32     // posting ids below it are given out
 	tag      atomic.Uint32
 
+	kept      []keptGroup // landed groups in memory, the oldest first
+	keptBytes int64
+
 	postings *iopath.Updater
 	records  *iopath.Updater
 	refine   *iopath.Updater

@@ -12,10 +12,10 @@ type Limits struct {
 
 // A posting is cut above 3/2 of its target, so that two even parts hold 3/4, far
 // from both limits: neither part is cut or given up soon. A fold costs a write of
-// the whole posting, so eight of them write each entry about eight times.
+// the whole posting, so four of them write each entry about four times.
 const (
 	mergeShare = 6
-	foldShare  = 8
+	foldShare  = 4
 )
 
 // LimitsFor returns the limits of postings whose extents shall be about so many
