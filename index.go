@@ -50,6 +50,7 @@ type Index struct {
 
 	postingsFile, refineFile, recordsFile *iopath.File
 
+	damage    damage
 	current   atomic.Pointer[version]
 	writer    *writer // nil when the store is read-only
 	dials     atomic.Pointer[Dials]

@@ -146,12 +146,12 @@ func (u *upkeep) stepChecks(ctx context.Context) (string, error) {
 	defer v.release()
 	for id := range v.postings.Len() {
 		p := v.postings.At(id)
-		if !p.exists() || p.flags&unchecked == 0 || p.flags&draining != 0 {
+		if !p.exists() || p.flags&unchecked == 0 || p.flags&draining != 0 || ix.damage.bad(uint32(id)) {
 			continue
 		}
 		members, m, err := ix.membersOf(ctx, v, uint32(id))
 		if err != nil {
-			return "", err
+			return "check", u.setAside(uint32(id), err)
 		}
 		decoded := make([]float32, ix.layout.D)
 		row, _ := v.set.Row(uint32(id))
@@ -205,14 +205,17 @@ func (u *upkeep) stepDrains(ctx context.Context) (string, error) {
 	seen := map[uint32]bool{}
 	for id := range v.postings.Len() {
 		p := v.postings.At(id)
-		if !p.exists() || p.flags&draining == 0 {
+		if !p.exists() || p.flags&draining == 0 || ix.damage.bad(uint32(id)) {
+			continue
+		}
+		members, _, err := ix.membersOf(ctx, v, uint32(id))
+		if err != nil {
+			if err = u.setAside(uint32(id), err); err != nil {
+				return "", err
+			}
 			continue
 		}
 		ids = append(ids, uint32(id))
-		members, _, err := ix.membersOf(ctx, v, uint32(id))
-		if err != nil {
-			return "", err
-		}
 		for i := range members {
 			if s := members[i].entry.Slot; !seen[s] {
 				seen[s] = true

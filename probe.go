@@ -153,6 +153,9 @@ func (s *searcher) probePart(ctx context.Context, end int) error {
 	err := s.inOrder(ctx, reads, func(i int, data []byte, fresh bool) error {
 		return s.scanPosting(first+i, data, fresh)
 	})
+	if err != nil && s.failed >= 0 {
+		s.ix.damage.posting(s.order[first+s.failed].ID, err)
+	}
 	s.next = end
 	s.work.PostingReads += int(s.reads - before)
 	if s.trace != nil { // the arguments would be allocated for nothing
@@ -228,7 +231,7 @@ func (s *searcher) expect(n int) {
 // neither are skipped. The blocks are valid until it returns.
 func (s *searcher) inOrder(ctx context.Context, reads int, f func(tag int, data []byte, fresh bool) error) error {
 	defer s.endWave()
-	s.flying = s.flying[:0]
+	s.flying, s.failed = s.flying[:0], -1
 	for _, b := range s.arrived {
 		s.flying = append(s.flying, b == nil)
 	}
@@ -241,6 +244,7 @@ func (s *searcher) inOrder(ctx context.Context, reads int, f func(tag int, data 
 		for done < len(s.arrived) && (s.arrived[done] != nil || reads == 0) {
 			if b := s.arrived[done]; b != nil {
 				if err := f(done, b, s.flying[done]); err != nil {
+					s.failed = done
 					return err
 				}
 			}
@@ -256,6 +260,7 @@ func (s *searcher) inOrder(ctx context.Context, reads int, f func(tag int, data 
 			return err
 		}
 		if c.Err != nil {
+			s.failed = int(c.Tag)
 			return c.Err
 		}
 		s.arrived[c.Tag] = c.Data

@@ -265,6 +265,7 @@ func (s *searcher) takeRefine(c *rescore.Candidate, b []byte, off int64) error {
 func (s *searcher) takeRecord(c *rescore.Candidate, b []byte, p recordPlace) error {
 	rec, err := s.ix.decodeRecord(b, &p)
 	if err != nil {
+		s.ix.damage.slot(c.Slot, err)
 		return err
 	}
 	rec.Vector(s.vector)

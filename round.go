@@ -79,38 +79,52 @@ func (u *upkeep) runRound(ctx context.Context, ids []uint32, r *round) (string, 
 	return r.summary(), r.follow(ctx)
 }
 
-// read reads the postings and decides about each.
+// read reads the postings and decides about each. One that cannot be read is set
+// aside.
 func (r *round) read(ids []uint32) error {
 	ix := r.u.w.ix
-	ids = slices.DeleteFunc(slices.Clone(ids), func(id uint32) bool { return !exists(r.v, id) })
-	return ix.eachPosting(r.v, ids, func(id uint32, p *posting.View) error {
+	ids = slices.DeleteFunc(slices.Clone(ids), func(id uint32) bool { return !exists(r.v, id) || ix.damage.bad(id) })
+	return ix.eachPostingRaw(r.v, ids, func(id uint32, e posting.Extent, data []byte, err error) error {
+		var p posting.View
+		if err == nil {
+			p, err = ix.layout.Parse(data, id)
+			err = posting.Located(err, ix.path(postingsFile), e.Offset())
+		}
+		if err != nil {
+			return r.u.setAside(id, err)
+		}
 		j := &job{id: id, row: r.v.postings.At(int(id))}
-		r.collect(j, p)
-		s := lire.Shape{
-			Extent: p.N, Delta: j.row.delta.Len(), Dead: j.dead, Draining: j.row.flags&draining != 0,
-			Only: r.v.set.Len() <= r.v.drainingCount()+1 && j.row.flags&draining == 0, Pressed: r.pressed,
-		}
-		j.action = ix.limits.Decide(s)
-		switch {
-		case j.action == lire.Drop && s.Only:
-			j.action = lire.Keep // the posting that the next vector will go to
-			if j.dead > 0 {
-				j.action = lire.Fold
-			}
-		case j.action == lire.Drain && (s.Draining || !r.u.mayDrain(r.v)):
-			j.action = lire.Keep
-			if s.Delta > 0 && r.pressed {
-				j.action = lire.Fold
-			}
-		}
-		if j.action == lire.Keep && (r.rewrite || j.dead > 0 && r.u.sweep.purging()) {
-			j.action = lire.Fold
-		}
-		if j.action != lire.Keep {
+		r.collect(j, &p)
+		if j.action = r.decide(j, p.N); j.action != lire.Keep {
 			r.jobs = append(r.jobs, j)
 		}
 		return nil
 	})
+}
+
+// decide is what a posting needs, given what the whole index can do.
+func (r *round) decide(j *job, extent int) lire.Action {
+	s := lire.Shape{
+		Extent: extent, Delta: j.row.delta.Len(), Dead: j.dead, Draining: j.row.flags&draining != 0,
+		Only: r.v.set.Len() <= r.v.drainingCount()+1 && j.row.flags&draining == 0, Pressed: r.pressed,
+	}
+	action := r.u.w.ix.limits.Decide(s)
+	switch {
+	case action == lire.Drop && s.Only:
+		action = lire.Keep // the posting that the next vector will go to
+		if j.dead > 0 {
+			action = lire.Fold
+		}
+	case action == lire.Drain && (s.Draining || !r.u.mayDrain(r.v)):
+		action = lire.Keep
+		if s.Delta > 0 && r.pressed {
+			action = lire.Fold
+		}
+	}
+	if action == lire.Keep && (r.rewrite || j.dead > 0 && r.u.sweep.purging()) {
+		action = lire.Fold
+	}
+	return action
 }
 
 // collect copies the live entries of a posting: what was read is given back.
@@ -143,7 +157,10 @@ func (r *round) prepare(ctx context.Context) error {
 	for _, j := range r.jobs {
 		if j.action == lire.Split {
 			if err := r.prepareCut(ctx, j); err != nil {
-				return err
+				if err = r.u.setAside(j.id, err); err != nil {
+					return err
+				}
+				j.action = lire.Keep
 			}
 		}
 		if j.action != lire.Fold && j.action != lire.Split {
@@ -180,16 +197,26 @@ func (r *round) readHomes(ctx context.Context) error {
 	for i := range r.homes {
 		places[i] = r.homes[i].place
 	}
-	return ix.walkNear(ctx, places, ix.itemBytes(), func(i int, data []byte, err error) error {
+	err := ix.walkNear(ctx, places, ix.itemBytes(), func(i int, data []byte, err error) error {
 		h := &r.homes[i]
 		if err == nil {
 			_, err = ix.decodeRecord(data, &h.place)
 		}
+		if err != nil {
+			if ix.damage.slot(h.slot, err) {
+				ix.store.log.Error("a record cannot be moved home until it is repaired", "index", ix.Name(), "slot", h.slot, "err", err)
+			} else if !lasting(err) {
+				return err
+			}
+			return nil // it stays where it has landed
+		}
 		if h.item = data; h.place.mem == nil {
 			h.item = slices.Clone(data)
 		}
-		return err
+		return nil
 	})
+	r.homes = slices.DeleteFunc(r.homes, func(h home) bool { return h.item == nil })
+	return err
 }
 
 // write writes the new extents and the records that go home, and syncs them. The

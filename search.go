@@ -88,6 +88,7 @@ type searcher struct {
 	batch   *iopath.Batch // of the wave under way
 	arrived [][]byte      // blocks of the wave, by tag
 	flying  []bool        // tags whose block was not cached
+	failed  int           // tag that ended the wave with an error, or -1
 	vector  []float32
 	rows    []row  // what was read of exact candidates
 	text    []byte // backs their keys and metadata

@@ -58,7 +58,7 @@ func (u *upkeep) lastPostings(n int) []uint32 {
 // sweep can cut the record files.
 func (u *upkeep) stepVacate(ctx context.Context) (string, error) {
 	w, ix := u.w, u.w.ix
-	if !u.unhurried() {
+	if !u.unhurried() || !u.vacating {
 		return "", nil
 	}
 	v := ix.acquire()
@@ -74,6 +74,7 @@ func (u *upkeep) stepVacate(ctx context.Context) (string, error) {
 	}
 	members, _, err := ix.readMembers(ctx, v, entries)
 	if err != nil {
+		u.vacating = !lasting(err) // what cannot be read cannot be moved: not again
 		return "", err
 	}
 	w.limitSlots(uint32(want))

@@ -1,7 +1,9 @@
 package sprat
 
 import (
+	"math/bits"
 	"os"
+	"path/filepath"
 
 	"github.com/spratdb/sprat/iopath"
 )
@@ -25,8 +27,64 @@ type IndexStats struct {
 	Disk   DiskStats        `json:"disk"`
 	Memory map[string]int64 `json:"memory"`
 	Dials  Dials            `json:"dials"`
+	// Damaged describes postings and records that could not be read; Repair deals
+	// with them.
+	Damaged []string `json:"damaged,omitempty"`
+	// Upkeep is what maintenance has not done yet.
+	Upkeep UpkeepStats `json:"upkeep"`
 	// Presets are the dials that reached these recalls on the calibration sample.
 	Presets []Preset `json:"presets,omitempty"`
+}
+
+// UpkeepStats is the backlog of maintenance behind the writers of an index.
+type UpkeepStats struct {
+	DeltaEntries int     `json:"delta_entries"` // of postings, not in their extents yet
+	Landed       int     `json:"landed"`        // vectors whose records are not in their slots yet
+	LandedBytes  int64   `json:"landed_bytes"`  // of landing segments
+	Queued       int     `json:"queued"`        // postings that need work
+	Draining     int     `json:"draining"`      // postings that are being given up
+	Unchecked    int     `json:"unchecked"`     // postings whose members are to be compared with those around
+	DeadSlots    uint64  `json:"dead_slots"`    // slots given out that hold nothing live
+	Debt         float64 `json:"debt"`          // 1 stops writers
+	Steps        uint64  `json:"steps"`         // done since the store was opened
+	Fault        string  `json:"fault,omitempty"`
+}
+
+func (ix *Index) upkeepStats(v *version) UpkeepStats {
+	st := UpkeepStats{DeadSlots: v.state.Slots - v.state.Vectors}
+	for id := range v.postings.Len() {
+		p := v.postings.At(id)
+		st.DeltaEntries += p.delta.Len()
+		if p.flags&draining != 0 {
+			st.Draining++
+		}
+		if p.flags&unchecked != 0 {
+			st.Unchecked++
+		}
+	}
+	for r := range v.runs.Len() {
+		x := v.runs.At(r)
+		st.Landed += bits.OnesCount16(x.landed)
+	}
+	for _, s := range v.segments {
+		if n, err := s.file.Size(); err == nil {
+			st.LandedBytes += n
+		}
+	}
+	if ix.writer == nil {
+		return st
+	}
+	u := ix.writer.upkeep
+	st.Queued = u.queue.Len()
+	debt, _ := u.debt()
+	st.Debt = debt
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	st.Steps = u.mu.steps
+	if u.mu.fault != nil {
+		st.Fault = u.mu.fault.Error()
+	}
+	return st
 }
 
 // DiskStats are the bytes that an index takes on the volume.
@@ -35,6 +93,7 @@ type DiskStats struct {
 	Refine    int64 `json:"refine"`
 	Records   int64 `json:"records"`
 	Centroids int64 `json:"centroids"`
+	Landing   int64 `json:"landing"` // records that are not in their slots yet
 	Catalog   int64 `json:"catalog"` // keys, slots and directory, estimated
 	Total     int64 `json:"total"`
 }
@@ -53,6 +112,8 @@ func (ix *Index) Stats() IndexStats {
 		Memory:  v.memoryBytes(),
 		Dials:   *ix.dials.Load(),
 		Presets: v.calib.Presets,
+		Damaged: ix.damage.list(),
+		Upkeep:  ix.upkeepStats(v),
 	}
 	if st.Vectors > 0 {
 		st.ReplicasMean = float64(st.Entries) / float64(st.Vectors)
@@ -85,7 +146,10 @@ func (ix *Index) diskStats() DiskStats {
 			d.Catalog = n // an estimate; a catalog that cannot give one fails elsewhere
 		}
 	}
-	d.Total = d.Postings + d.Refine + d.Records + d.Centroids + d.Catalog
+	for _, s := range ix.current.Load().segments {
+		d.Landing += size(filepath.Base(s.path))
+	}
+	d.Total = d.Postings + d.Refine + d.Records + d.Centroids + d.Landing + d.Catalog
 	return d
 }
 

@@ -36,8 +36,9 @@ type upkeep struct {
 	written atomic.Int64 // when the last group committed, Unix nanoseconds
 
 	// Of the goroutine, or of the test that steps.
-	sweep  sweep
-	pulled int64 // length of the posting file at which gaps were last filled
+	sweep    sweep
+	pulled   int64 // length of the posting file at which gaps were last filled
+	vacating bool  // vectors may be moved out of the end of the record files
 
 	mu struct {
 		sync.Mutex
@@ -64,7 +65,7 @@ const (
 )
 
 func newUpkeep(w *writer) *upkeep {
-	u := &upkeep{w: w, queue: lire.NewQueue(), kick: make(chan struct{}, 1), manual: w.ix.store.hooks.manual}
+	u := &upkeep{w: w, queue: lire.NewQueue(), kick: make(chan struct{}, 1), manual: w.ix.store.hooks.manual, vacating: true}
 	u.ctx, u.end = context.WithCancel(context.Background())
 	u.mu.stepped = make(chan struct{})
 	return u
@@ -268,7 +269,7 @@ func (u *upkeep) newWorst() {
 	defer v.release()
 	worst := 0
 	for id := range v.postings.Len() {
-		if p := v.postings.At(id); p.delta.Len() > 0 {
+		if p := v.postings.At(id); p.delta.Len() > 0 && !ix.damage.bad(uint32(id)) {
 			worst = max(worst, ix.extentEntries(p.extent)+p.delta.Len())
 		}
 	}
@@ -304,7 +305,7 @@ func (u *upkeep) foldLargest(ctx context.Context) (string, error) {
 	var ids []uint32
 	size := map[uint32]int{}
 	for id := range v.postings.Len() {
-		if p := v.postings.At(id); p.exists() && p.delta.Len() > 0 {
+		if p := v.postings.At(id); p.delta.Len() > 0 && !u.w.ix.damage.bad(uint32(id)) {
 			ids = append(ids, uint32(id))
 			size[uint32(id)] = p.delta.Len()
 		}
