@@ -210,6 +210,7 @@ func (t *txn) put(r *request, a *arrival, seen map[string]placed) error {
 		r.moved++
 	} else {
 		t.state.Changes++
+		t.state.Untidy++
 	}
 	if !t.stillThere(a) {
 		if err := t.reroute(r, a); err != nil {
@@ -219,17 +220,21 @@ func (t *txn) put(r *request, a *arrival, seen map[string]placed) error {
 	if found {
 		t.kill(at.Slot)
 	}
-	slot, gen := t.take(a.posts[0])
+	slot, gen := t.take(a.posts[0], r.fresh[a.posts[0]])
 	ix, id := t.w.ix, t.w.ix.row.ID
 	ix.records.Seal(a.item[:ix.records.Bytes], slot, gen)
 	if ix.refine != nil {
 		ix.refine.Seal(a.item[ix.records.Bytes:], slot)
 	}
-	place, err := t.placeItem(a.item)
-	if err != nil {
-		return err
+	if r.direct {
+		t.homes = append(t.homes, home{slot: slot, gen: gen, item: a.item})
+	} else {
+		place, err := t.placeItem(a.item)
+		if err != nil {
+			return err
+		}
+		t.runLanded(slot, place)
 	}
-	t.runLanded(slot, place)
 	for i, p := range a.posts {
 		a.entries[i].Slot, a.entries[i].Generation = slot, gen
 		t.add(p, a.entries[i])

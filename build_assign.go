@@ -14,13 +14,14 @@ func (b *build) assign(ctx context.Context) (err error) {
 	if b.placed, err = newPlacement(b.tmp, b.staged.rows, b.cfg.Copies); err != nil {
 		return err
 	}
-	b.calibrator.prepare(b)
+	b.calibrator.prepare(b.space, b.staged.isLive)
+	b.calibrator.slotOf = func(row uint64) uint32 { return b.placed.slotOf[row] }
 	if b.set.Len() == 0 {
 		return nil
 	}
 	return b.pass(ctx, "assign", func(w *worker, blk *block) error {
 		return b.live(w, blk, func(_ int, row uint64) error {
-			b.calibrator.observe(w, row)
+			b.calibrator.observe(&w.observer, w.rotated, row)
 			w.query.Reset(w.rotated)
 			w.near = b.set.Nearest(w.near, &w.query, centroids.RouteCandidates, &w.route)
 			w.chosen = b.set.Route(w.chosen[:0], w.rotated, w.near, b.cfg.Copies, centroids.RouteLambda, &w.route)

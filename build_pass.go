@@ -39,8 +39,7 @@ type worker struct {
 	route    centroids.Workspace
 	coder    rq.Workspace
 	chosen   []centroids.Neighbor
-	nearest  []nearest // of the calibration's sample
-	dots     []float32
+	observer observer // of the calibration's sample
 	buf      []byte
 }
 
@@ -68,7 +67,7 @@ func (b *build) pass(ctx context.Context, step string, f func(w *worker, blk *bl
 				}
 				free <- blk // never blocks: it holds as many as there are blocks
 			}
-			b.calibrator.merge(w)
+			b.calibrator.merge(&w.observer)
 			return nil
 		})
 	}

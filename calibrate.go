@@ -33,6 +33,7 @@ type calibrator struct {
 	raw     []float32 // [rows][dim]
 	queries []float32 // [rows][d], mapped as queries
 	normSq  []float32 // [rows]
+	slotOf  func(row uint64) uint32
 
 	mu   sync.Mutex
 	best []nearest // [rows]
@@ -87,34 +88,40 @@ func (c *calibrator) offer(row uint64, v []float32, rng *rand.Rand) {
 }
 
 // prepare drops the rows that later rows replaced and maps the rest as queries.
-func (c *calibrator) prepare(b *build) {
-	dim, d := b.staged.dim, b.space.d()
-	rows, raw, inner := c.rows, c.raw, b.space.inner()
+func (c *calibrator) prepare(sp *space, live func(row uint64) bool) {
+	dim, d := sp.dim, sp.d()
+	rows, raw, inner := c.rows, c.raw, sp.inner()
 	c.rows, c.raw = nil, nil
 	for i, row := range rows {
-		if !b.staged.isLive(row) {
+		if !live(row) {
 			continue
 		}
 		v := raw[i*dim : (i+1)*dim]
 		c.rows, c.raw = append(c.rows, row), append(c.raw, v...)
 		q := make([]float32, d)
-		b.space.query(q, v, inner)
+		sp.query(q, v, inner)
 		c.queries = append(c.queries, q...)
 		c.normSq = append(c.normSq, float32(simd.SumSqF64(q)))
 	}
 	c.best = make([]nearest, len(c.rows))
 }
 
-// observe offers a rotated row to the neighbour lists of a worker.
-func (c *calibrator) observe(w *worker, row uint64) {
+// observer is the neighbour lists of one goroutine.
+type observer struct {
+	nearest []nearest // [rows]
+	dots    []float32 // [rows]
+}
+
+// observe offers a rotated row to the neighbour lists of a goroutine.
+func (c *calibrator) observe(w *observer, rotated []float32, row uint64) {
 	if w.nearest == nil {
 		w.nearest, w.dots = make([]nearest, len(c.rows)), make([]float32, len(c.rows))
 	}
 	if len(c.rows) == 0 {
 		return
 	}
-	simd.DotRowsF32(w.dots, w.rotated, c.queries)
-	normSq := simd.DotF32(w.rotated, w.rotated)
+	simd.DotRowsF32(w.dots, rotated, c.queries)
+	normSq := simd.DotF32(rotated, rotated)
 	for i, dot := range w.dots {
 		d := normSq + c.normSq[i] - 2*dot
 		if d <= w.nearest[i].limit() && row != c.rows[i] {
@@ -123,8 +130,8 @@ func (c *calibrator) observe(w *worker, row uint64) {
 	}
 }
 
-// merge takes in the lists of a worker that is done.
-func (c *calibrator) merge(w *worker) {
+// merge takes in the lists of a goroutine that is done.
+func (c *calibrator) merge(w *observer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i := range w.nearest {
@@ -149,36 +156,40 @@ func (s *sampleQuery) kthSq(k int) float32 { return max(s.dist[min(k, len(s.dist
 func (s *sampleQuery) neighbours(k int) []int { return s.first[:min(k, len(s.first))] }
 
 // survey finds the ranks of the postings that hold the neighbours of each
-// sample query. It needs no I/O: the placement knows every row's postings.
-func (c *calibrator) survey(b *build) []sampleQuery {
+// sample query; postings gives the ids of those that hold a row.
+func (c *calibrator) survey(set *centroids.Set, postings func(row uint64) []uint32) []sampleQuery {
 	var (
 		out  []sampleQuery
 		q    rq.Query
 		ws   centroids.Workspace
 		near []centroids.Neighbor
 	)
-	d := b.space.d()
-	rank := make([]int32, b.set.Len())
+	d := set.Dim()
+	limit := uint32(0)
+	for row := range int32(set.Len()) {
+		limit = max(limit, set.ID(row)+1)
+	}
+	rank := make([]int32, limit)
 	for i := range c.rows {
 		best := &c.best[i]
 		if best.n < calibrationK {
 			continue
 		}
 		q.Reset(c.queries[i*d : (i+1)*d])
-		near = b.set.Nearest(near, &q, min(calibrationProbes, b.set.Len()), &ws)
+		near = set.Nearest(near, &q, min(calibrationProbes, set.Len()), &ws)
 		for k := range rank {
 			rank[k] = int32(len(near))
 		}
 		s := sampleQuery{dist: best.dist[:best.n]}
 		d0 := math.Sqrt(float64(near[0].DistSq))
 		for k, n := range near {
-			rank[n.Row] = int32(k)
+			rank[n.ID] = int32(k)
 			s.gaps = append(s.gaps, math.Sqrt(float64(n.DistSq))-d0)
 		}
 		for _, row := range best.row[:best.n] {
 			first := int32(len(near))
-			for _, p := range b.placed.routes(uint64(row)) {
-				if p != noPosting {
+			for _, p := range postings(uint64(row)) {
+				if p < limit {
 					first = min(first, rank[p])
 				}
 			}
@@ -194,10 +205,10 @@ func (c *calibrator) survey(b *build) []sampleQuery {
 func (b *build) calibrate(ctx context.Context) error {
 	b.opts.Progress("calibrate", 0, 0)
 	cal := &calibration{Rule: defaultStopRule}
-	sample := b.calibrator.survey(b)
+	sample := b.calibrator.survey(b.set, b.placed.routes)
 	if len(sample) >= calibrationQueries/4 && b.set.Len() >= 2*minFitPostings {
 		cal.fit(sample)
-		if err := cal.measure(ctx, b); err != nil {
+		if err := cal.measure(ctx, b.ix, b.calibrator); err != nil {
 			return err
 		}
 	}

@@ -34,6 +34,8 @@ type txn struct {
 	deltas map[uint32][]posting.Entry // entries to add, by posting
 	order  []uint32                   // keys of deltas, in the order of their first entry
 
+	homes    []home          // records that are written to their slots at once
+	opened   map[uint32]bool // runs that were given to a posting by this change
 	landings []landing
 	landed   map[*segment]int // change of the live records of each segment
 	active   *segment
@@ -54,7 +56,7 @@ func (w *writer) begin() *txn {
 	t := &txn{
 		w: w, base: v, postings: v.postings.Edit(), runs: v.runs.Edit(), set: v.set, space: v.space, calib: v.calib,
 		segments: v.segments, state: v.state, batch: w.ix.store.catalog.NewBatch(),
-		dirty: map[uint32]bool{}, deltas: map[uint32][]posting.Entry{}, landed: map[*segment]int{}, active: w.active,
+		dirty: map[uint32]bool{}, opened: map[uint32]bool{}, deltas: map[uint32][]posting.Entry{}, landed: map[*segment]int{}, active: w.active,
 	}
 	if t.active != nil {
 		t.landEnd = (t.active.size + landingAlign - 1) / landingAlign * landingAlign
@@ -82,6 +84,9 @@ func (t *txn) commit() error {
 		return t.undo(err)
 	}
 	if err := t.w.land(t); err != nil {
+		return t.undo(err)
+	}
+	if err := t.w.writeHomes(t.homes); err != nil {
 		return t.undo(err)
 	}
 	t.gather()
@@ -156,7 +161,6 @@ func (t *txn) publish() {
 	for i, g := range t.groups {
 		w.keepLanded(g.segment, landedGroup{g.off, t.bufs[i]})
 	}
-	w.slots.hold(t.dead)
 	v := &version{space: t.space, calib: t.calib, set: t.set, postings: t.postings.Done(), runs: t.runs.Done(),
 		segments: segments, state: t.state}
 	w.ix.current.Store(v)
@@ -178,6 +182,7 @@ func (t *txn) undo(err error) error {
 	for _, e := range t.taken {
 		err = errors.Join(err, w.extents.Free(e))
 	}
+	w.slots.letGo(t.base, t.dead)
 	for r := range t.dirty {
 		if int(r) < t.base.runs.Len() {
 			x := t.base.runs.At(int(r))

@@ -45,7 +45,7 @@ func (u *upkeep) check(ctx context.Context, ids []uint32, members []member, m li
 	for i, at := range wrong {
 		moving[i] = members[at]
 	}
-	if err := u.replace(ctx, moving); err != nil {
+	if err := u.replace(ctx, moving, request{}); err != nil {
 		return err
 	}
 	return u.clear(ids)
@@ -83,13 +83,21 @@ func (ix *Index) neighbours(v *version, ids []uint32, decoded []float32) []float
 // moveBatch is how many vectors are placed anew by one commit.
 const moveBatch = 256
 
+// directBatch is the same for vectors of whole postings, which are written beside
+// each other.
+const directBatch = 1024
+
 // replace places vectors anew: a fresh slot at their nearest posting and new
 // copies, as a put of the same key would, if they still are what they were. The
-// old slot dies in the same batch.
-func (u *upkeep) replace(ctx context.Context, members []member) error {
+// old slot dies in the same batch. how says how the records are written.
+func (u *upkeep) replace(ctx context.Context, members []member, how request) error {
+	most := moveBatch
+	if how.direct {
+		most = directBatch
+	}
 	for len(members) > 0 {
-		n := min(moveBatch, len(members))
-		r := &request{puts: make([]arrival, n)}
+		n := min(most, len(members))
+		r := &request{puts: make([]arrival, n), direct: how.direct, fresh: how.fresh}
 		for i := range n {
 			var err error
 			if r.puts[i], err = u.w.ix.arrivalOf(&members[i]); err != nil {
@@ -229,7 +237,7 @@ func (u *upkeep) stepDrains(ctx context.Context) (string, error) {
 	if len(ids) == 0 {
 		return "", nil
 	}
-	if err := u.replace(ctx, moving); err != nil {
+	if err := u.replace(ctx, moving, request{direct: true}); err != nil {
 		return "", err
 	}
 	_, err := u.round(ctx, ids, false)

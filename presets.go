@@ -17,16 +17,15 @@ var depthEps = []float64{1, 1.25, 1.5, 2, 2.5, 3}
 
 // measure runs the sample on the finished files to learn what each bound of the
 // rescoring reads and keeps, then makes the presets.
-func (c *calibration) measure(ctx context.Context, b *build) error {
+func (c *calibration) measure(ctx context.Context, ix *Index, cal *calibrator) error {
 	if !c.Fitted {
 		return nil
 	}
 	const level = 0.97 // of the probing that the rescoring is measured behind
 	odds := c.oddsFor(calibrationK, level)
-	b.ix.recalibrated(c)
 	var found float64
 	for i := len(depthEps) - 1; i >= 0; i-- {
-		d, hits, err := b.measureDepth(ctx, odds, depthEps[i])
+		d, hits, err := c.measureDepth(ctx, ix, cal, odds, depthEps[i])
 		if err != nil {
 			return err
 		}
@@ -36,22 +35,22 @@ func (c *calibration) measure(ctx context.Context, b *build) error {
 		d.Kept = min(hits/found, 1)
 		c.Depths = append([]rescoreDepth{d}, c.Depths...)
 	}
-	c.makePresets(b.set.Len())
+	c.makePresets(ix.current.Load().set.Len())
 	return nil
 }
 
 // measureDepth runs every sample query with one bound; hits counts the true
 // neighbours in the answers.
-func (b *build) measureDepth(ctx context.Context, odds, eps float64) (d rescoreDepth, hits float64, err error) {
-	cal, dim := b.calibrator, b.staged.dim
-	forced := &rules{probe: b.set.Len(), limit: maxRescored, firstWave: firstWave, odds: odds, eps: float32(eps)}
+func (c *calibration) measureDepth(ctx context.Context, ix *Index, cal *calibrator, odds, eps float64) (d rescoreDepth, hits float64, err error) {
+	dim := ix.row.Dimension
+	forced := &rules{probe: ix.current.Load().set.Len(), limit: maxRescored, firstWave: firstWave, odds: odds, eps: float32(eps)}
 	var mu sync.Mutex // guards n, d and hits
 	n := 0
 	g, ctx := errgroup.WithContext(ctx)
 	for part := range calibrationClients {
 		g.Go(func() error {
-			s := newSearcher(b.ix)
-			s.forced, s.cache = forced, nil // what is measured is cold
+			s := newSearcher(ix)
+			s.forced, s.trial, s.cache = forced, c, nil // what is measured is cold
 			for i := part; i < len(cal.rows); i += calibrationClients {
 				if cal.best[i].n < calibrationK {
 					continue
@@ -59,7 +58,7 @@ func (b *build) measureDepth(ctx context.Context, odds, eps float64) (d rescoreD
 				// The query itself is in the index, so one more is asked for.
 				s.begin(cal.raw[i*dim:(i+1)*dim], calibrationK+1, &QueryOptions{})
 				err := s.search(ctx)
-				found := b.countHits(s, i)
+				found := cal.countHits(s, i)
 				s.end() // clears what was found
 				if err != nil {
 					return err
@@ -83,9 +82,9 @@ const calibrationClients = 8
 
 // countHits counts the exact candidates that are among the true neighbours of
 // sample query i, by distance.
-func (b *build) countHits(s *searcher, i int) float64 {
-	self := b.placed.slotOf[b.calibrator.rows[i]]
-	limit := float64(b.calibrator.best[i].dist[calibrationK-1])
+func (c *calibrator) countHits(s *searcher, i int) float64 {
+	self := c.slotOf(c.rows[i])
+	limit := float64(c.best[i].dist[calibrationK-1])
 	hits := 0
 	for k := range s.rows {
 		r := &s.rows[k]

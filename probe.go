@@ -58,7 +58,7 @@ func (s *searcher) nextWave(budget int) int {
 // worthwhile is the end of the postings that the stop rule would read, given
 // the k-th best distance so far.
 func (s *searcher) worthwhile(kthSq float32, end int) int {
-	rule := &s.v.calib.Rule
+	rule := &s.calib.Rule
 	prior, nearest := rule.prior(kthSq), math.Sqrt(float64(s.order[0].DistSq))
 	n := s.next
 	for n < end && rule.odds(prior, n, math.Sqrt(float64(s.order[n].DistSq))-nearest) >= s.rules.odds {

@@ -65,7 +65,7 @@ func (w *writer) deliver(ctx context.Context, r *request) error {
 		if err := w.bootstrap(r.puts); err != nil {
 			return err
 		}
-		*r = request{puts: r.puts}
+		*r = request{puts: r.puts, direct: r.direct, fresh: r.fresh}
 	}
 }
 
@@ -109,22 +109,25 @@ func (w *writer) fits(n int) error {
 // vectors that are about to come. An index that never held any also learns the
 // scale of its data here.
 func (w *writer) bootstrap(puts []arrival) error {
+	ix := w.ix
+	ix.store.writeMu.Lock() // the row is shared with SetDials
+	defer ix.store.writeMu.Unlock()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	ix := w.ix
 	v := ix.current.Load()
 	if v.set.Len() > v.drainingCount() {
 		return nil // somebody else did
 	}
 	t := w.begin()
-	row := ix.row
 	if v.state.NextPosting == 0 {
-		row.Scale, row.MaxNormSq = firstScale(ix.metric, puts)
-		sp, err := rowSpace(row, ix.metric)
+		row, err := ix.store.catalog.Index(ix.row.Bucket, ix.row.Name)
 		if err != nil {
 			return t.undo(err)
 		}
-		t.space = sp
+		row.Scale, row.MaxNormSq = firstScale(ix.metric, puts)
+		if t.space, err = rowSpace(row, ix.metric); err != nil {
+			return t.undo(err)
+		}
 		t.batch.PutIndex(row)
 	}
 	id, err := t.firstPosting(puts)
@@ -133,11 +136,7 @@ func (w *writer) bootstrap(puts []arrival) error {
 	}
 	t.state.NextPosting = id + 1
 	t.state.Postings++
-	if err := t.commit(); err != nil {
-		return err
-	}
-	ix.row = row
-	return nil
+	return t.commit()
 }
 
 // drainingCount is the number of postings that take no members.

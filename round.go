@@ -222,19 +222,20 @@ func (r *round) readHomes(ctx context.Context) error {
 // write writes the new extents and the records that go home, and syncs them. The
 // files are written side by side.
 func (r *round) write() error {
+	g := r.u.w.sideBySide()
+	g.Go(r.writeExtents)
+	g.Go(func() error { return r.u.w.writeHomes(r.homes) })
+	return g.Wait()
+}
+
+// sideBySide runs writes of several files at one time; one by one when a test
+// wants to see their order.
+func (w *writer) sideBySide() *errgroup.Group {
 	var g errgroup.Group
-	if r.u.w.ix.store.hooks.ops != nil { // a test wants to see an order
+	if w.ix.store.hooks.ops != nil {
 		g.SetLimit(1)
 	}
-	g.Go(r.writeExtents)
-	if len(r.homes) > 0 {
-		rec := r.u.w.ix.records.Bytes
-		g.Go(func() error { return r.writeHomes(r.u.w.records, r.u.w.ix.records.Stride, 0) })
-		if ref := r.u.w.ix.refine; ref != nil {
-			g.Go(func() error { return r.writeHomes(r.u.w.refine, ref.Stride, rec) })
-		}
-	}
-	return g.Wait()
+	return &g
 }
 
 func (r *round) writeExtents() error {
@@ -282,20 +283,33 @@ func (r *round) writeExtent(b *posting.Builder, j *job, id uint32, c posting.Cen
 	return err
 }
 
-// writeHomes writes one kind of records, which begins at byte from of an item and
-// lies in its file as the stride says; those of neighbouring slots go together.
-func (r *round) writeHomes(u *iopath.Updater, s rescore.Stride, from int) error {
+// writeHomes writes records to their slots and syncs them.
+func (w *writer) writeHomes(homes []home) error {
+	if len(homes) == 0 {
+		return nil
+	}
+	slices.SortFunc(homes, func(a, b home) int { return cmp.Compare(a.slot, b.slot) })
+	g := w.sideBySide()
+	g.Go(func() error { return writeRecords(w.records, homes, w.ix.records.Stride, 0) })
+	if ref := w.ix.refine; ref != nil {
+		g.Go(func() error { return writeRecords(w.refine, homes, ref.Stride, w.ix.records.Bytes) })
+	}
+	return g.Wait()
+}
+
+// writeRecords writes one kind of records, which begins at byte from of an item
+// and lies in its file as the stride says; those of neighbouring slots go together.
+func writeRecords(u *iopath.Updater, homes []home, s rescore.Stride, from int) error {
 	var patches []iopath.Patch
-	for i := range r.homes {
-		h := &r.homes[i]
-		off, data := s.Offset(h.slot), h.item[from:from+s.Bytes]
+	for i := range homes {
+		off, data := s.Offset(homes[i].slot), homes[i].item[from:from+s.Bytes]
 		if n := len(patches); n > 0 {
 			if p := &patches[n-1]; p.Off+int64(len(p.Data)) == off {
-				p.Data = append(p.Data[:len(p.Data):len(p.Data)], data...)
+				p.Data = append(p.Data, data...)
 				continue
 			}
 		}
-		patches = append(patches, iopath.Patch{Off: off, Data: data})
+		patches = append(patches, iopath.Patch{Off: off, Data: slices.Clone(data)})
 	}
 	if err := u.WriteMany(patches); err != nil {
 		return err

@@ -34,8 +34,8 @@ func (ix *Index) Query(ctx context.Context, q []float32, k int, opts QueryOption
 	}
 	ix.users.RLock()
 	defer ix.users.RUnlock()
-	if ix.closed {
-		return nil, ErrClosed
+	if err := ix.ended(); err != nil {
+		return nil, err
 	}
 	s := ix.searchers.Get().(*searcher)
 	defer ix.searchers.Put(s)
@@ -66,7 +66,9 @@ type searcher struct {
 	v      *version // held while a query is under way
 	cache  *cache   // of the store; nil reads everything from the volume
 	rules  rules
-	forced *rules // of a calibration; nil in every query of a user
+	forced *rules       // of a calibration; nil in every query of a user
+	trial  *calibration // that is being measured; nil likewise
+	calib  *calibration // in force
 	k      int
 	opts   *QueryOptions
 
@@ -154,6 +156,9 @@ func (s *searcher) search(ctx context.Context) error {
 // begin sets the searcher up for a query; end lets go of what it held.
 func (s *searcher) begin(q []float32, k int, opts *QueryOptions) {
 	s.k, s.opts, s.v = k, opts, s.ix.acquire()
+	if s.calib = s.v.calib; s.trial != nil {
+		s.calib = s.trial
+	}
 	if s.rules = s.ix.resolve(k, opts); s.forced != nil {
 		s.rules = *s.forced
 	}

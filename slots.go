@@ -91,8 +91,9 @@ func (a *slotAllocator) free(r uint32, x *run) uint16 {
 	return free
 }
 
-// take gives out a slot to a vector whose primary posting is p.
-func (t *txn) take(p uint32) (slot uint32, gen uint8) {
+// take gives out a slot to a vector whose primary posting is p; fresh, one of a
+// run that this change has given to p.
+func (t *txn) take(p uint32, fresh bool) (slot uint32, gen uint8) {
 	a := t.w.slots
 	for i := len(a.open[p]) - 1; i >= 0; i-- {
 		r := a.open[p][i]
@@ -101,7 +102,7 @@ func (t *txn) take(p uint32) (slot uint32, gen uint8) {
 		free := a.free(r, &x)
 		if free == 0 || x.owner != p || int(r) >= t.runs.Len() {
 			a.close(p, i)
-		} else if r < a.ceiling || a.ceiling == 0 {
+		} else if (r < a.ceiling || a.ceiling == 0) && (!fresh || t.opened[r]) {
 			return t.birth(r, bits.TrailingZeros16(free))
 		}
 	}
@@ -162,7 +163,7 @@ func (t *txn) emptyRun() uint32 {
 // own gives a run to a posting.
 func (t *txn) own(r, p uint32) {
 	t.runs.Ref(int(r)).owner = p
-	t.dirty[r] = true
+	t.dirty[r], t.opened[r] = true, true
 	a := t.w.slots
 	a.open[p] = append(a.open[p], r)
 }
@@ -178,7 +179,7 @@ func (t *txn) birth(r uint32, i int) (slot uint32, gen uint8) {
 }
 
 // kill ends the vector in a slot. Its records stay where they are for the
-// queries that still see it.
+// queries that still see it: not even this change may give the slot out again.
 func (t *txn) kill(slot uint32) {
 	r, i := runOf(slot)
 	x := t.runs.Ref(r)
@@ -188,6 +189,7 @@ func (t *txn) kill(slot uint32) {
 	x.live &^= 1 << i
 	t.dirty[uint32(r)] = true
 	t.dead = append(t.dead, deadSlot{slot, x.gens[i]})
+	t.w.slots.hold(t.dead[len(t.dead)-1:])
 	t.state.Vectors--
 	t.state.Deaths++
 }

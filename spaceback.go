@@ -79,7 +79,7 @@ func (u *upkeep) stepVacate(ctx context.Context) (string, error) {
 	}
 	w.limitSlots(uint32(want))
 	defer w.limitSlots(0)
-	return "vacate", u.replace(ctx, members)
+	return "vacate", u.replace(ctx, members, request{direct: true})
 }
 
 // vacateBatch is how many vectors one step moves: the more at one time, the fewer

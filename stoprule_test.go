@@ -229,6 +229,7 @@ func TestDepthsMeasureLoss(t *testing.T) {
 		mustDo(t, step(ctx))
 	}
 	total := float64(calibrationK * len(b.calibrator.rows))
+	cal := &calibration{Rule: defaultStopRule}
 	for _, c := range []struct {
 		what        string
 		odds, eps   float64
@@ -239,7 +240,7 @@ func TestDepthsMeasureLoss(t *testing.T) {
 		{"no bound to speak of", math.Inf(-1), 0, 0.5, 0.95},
 		{"only the first wave", math.Inf(1), noBound, 0.2, 0.98},
 	} {
-		_, found, err := b.measureDepth(ctx, c.odds, c.eps)
+		_, found, err := cal.measureDepth(ctx, b.ix, b.calibrator, c.odds, c.eps)
 		mustDo(t, err)
 		if share := found / total; share < c.least || share > c.most {
 			t.Errorf("%s: %.4f of the neighbours found, want %v to %v", c.what, share, c.least, c.most)

@@ -42,10 +42,11 @@ func (u *upkeep) stepSweep(ctx context.Context) (string, error) {
 	s := &u.sweep
 	if !s.under {
 		cut := u.w.emptyTail()
-		if !sweepDue(v, ix.row.Copies) && !s.purge && cut == 0 {
+		purge := u.purge.asked.Load() > 0
+		if !sweepDue(v, ix.row.Copies) && !purge && cut == 0 {
 			return "", nil
 		}
-		*s = sweep{under: true, deaths: v.state.Deaths, purge: s.purge, retired: v.retired(), cut: cut}
+		*s = sweep{under: true, deaths: v.state.Deaths, purge: purge, retired: v.retired(), cut: cut}
 		u.w.limitSlots(uint32(cut))
 	}
 	var ids []uint32
@@ -63,6 +64,9 @@ func (u *upkeep) stepSweep(ctx context.Context) (string, error) {
 	}
 	did, err := "swept", u.endSweep()
 	if err == nil {
+		if s.purge {
+			u.purge.done.Add(1)
+		}
 		*s = sweep{}
 		u.w.limitSlots(0)
 	}

@@ -33,12 +33,18 @@ type upkeep struct {
 
 	entries atomic.Int64 // in deltas, about
 	hurried atomic.Int64 // callers that wait for all to be done
+	purge   wish         // every dead entry shall go
+	order   wish         // scattered records shall be brought together
 	written atomic.Int64 // when the last group committed, Unix nanoseconds
 
 	// Of the goroutine, or of the test that steps.
 	sweep    sweep
 	pulled   int64 // length of the posting file at which gaps were last filled
 	vacating bool  // vectors may be moved out of the end of the record files
+
+	tidy tidying
+
+	calibrating chan error // of the calibration under way, nil when there is none
 
 	mu struct {
 		sync.Mutex
@@ -48,6 +54,12 @@ type upkeep struct {
 		steps   uint64
 		idle    bool // the last step found nothing to do
 	}
+}
+
+// wish is something that the upkeep does only when somebody asks for it.
+type wish struct {
+	asked atomic.Int64 // callers that wait for it
+	done  atomic.Int64 // how often it was done
 }
 
 const (
@@ -182,9 +194,9 @@ func (u *upkeep) deltaLoad() float64 {
 func (u *upkeep) debt() (float64, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	// A posting of twice the size at which it is cut, three times its target, is as
-	// large as any may get.
-	debt := max(u.deltaLoad(), u.mu.worst-1)
+	// A posting of one and a half times the size at which it is cut, three times its
+	// target, is as large as any may get.
+	debt := max(u.deltaLoad(), 2*(u.mu.worst-1))
 	if u.mu.fault != nil && debt >= 1 {
 		return debt, u.mu.fault
 	}
@@ -218,7 +230,7 @@ func (u *upkeep) await(ctx context.Context, wait time.Duration, blocked bool) er
 // is nothing to do.
 func (u *upkeep) step(ctx context.Context) (did string, err error) {
 	for _, try := range []func(context.Context) (string, error){
-		u.stepQueue, u.stepChecks, u.stepPressed, u.stepDrains, u.stepSweep, u.stepVacate, u.stepIdle, u.stepPullDown,
+		u.stepQueue, u.stepChecks, u.stepPressed, u.stepDrains, u.stepSweep, u.stepCalibrate, u.stepVacate, u.stepIdle, u.stepPullDown, u.stepTidy,
 	} {
 		if did, err = try(ctx); did != "" || err != nil {
 			break
@@ -226,7 +238,7 @@ func (u *upkeep) step(ctx context.Context) (did string, err error) {
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.mu.fault, u.mu.idle = publicError(err), did == "" && err == nil
+	u.mu.fault, u.mu.idle = publicError(err), did == "" && err == nil && u.calibrating == nil
 	u.mu.steps++
 	close(u.mu.stepped)
 	u.mu.stepped = make(chan struct{})
@@ -238,7 +250,7 @@ func (u *upkeep) step(ctx context.Context) (did string, err error) {
 func (u *upkeep) stepQueue(ctx context.Context) (string, error) {
 	var ids []uint32
 	cuts := 0
-	for len(ids) < 2*roundPostings && cuts < 8 {
+	for len(ids) < 4*roundPostings && cuts < 16 {
 		id, urgency, ok := u.queue.Pop()
 		if !ok {
 			break
@@ -318,26 +330,26 @@ func (u *upkeep) foldLargest(ctx context.Context) (string, error) {
 	return u.rounds(ctx, ids[:min(len(ids), 4*roundPostings)], true)
 }
 
-// rounds works on postings in two rounds side by side, so that one computes while
-// the other waits for the volume.
+// rounds works on postings in a few rounds side by side, so that some compute while
+// others wait for the volume.
 func (u *upkeep) rounds(ctx context.Context, ids []uint32, pressed bool) (string, error) {
 	if len(ids) < 2 || u.manual {
 		return u.round(ctx, ids, pressed)
 	}
-	var did [2]string
+	var did [4]string
 	g, ctx := errgroup.WithContext(ctx)
 	for i := range did {
-		var half []uint32
+		var part []uint32
 		for k := i; k < len(ids); k += len(did) {
-			half = append(half, ids[k])
+			part = append(part, ids[k])
 		}
 		g.Go(func() (err error) {
-			did[i], err = u.round(ctx, half, pressed)
+			did[i], err = u.round(ctx, part, pressed)
 			return err
 		})
 	}
 	err := g.Wait()
-	return cmp.Or(did[0], did[1]), err
+	return cmp.Or(did[:]...), err
 }
 
 // Settle waits until the maintenance of the index has nothing left to do: deltas
@@ -364,13 +376,33 @@ func (ix *Index) Settle(ctx context.Context) error {
 		case idle:
 			return nil
 		}
-		u.wake()
-		select {
-		case <-stepped:
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-u.ctx.Done():
-			return ErrClosed
+		if err := u.wait(ctx, stepped); err != nil {
+			return err
 		}
+	}
+}
+
+// awaitStep waits for the end of a step; it returns the error that keeps steps
+// from being done.
+func (u *upkeep) awaitStep(ctx context.Context) error {
+	u.mu.Lock()
+	stepped, fault := u.mu.stepped, u.mu.fault
+	u.mu.Unlock()
+	if fault != nil {
+		return fault
+	}
+	return u.wait(ctx, stepped)
+}
+
+// wait wakes the upkeep and waits for a step to end.
+func (u *upkeep) wait(ctx context.Context, stepped <-chan struct{}) error {
+	u.wake()
+	select {
+	case <-stepped:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-u.ctx.Done():
+		return ErrClosed
 	}
 }

@@ -59,6 +59,12 @@ type request struct {
 	buf     []byte // backs the items
 	codes   []byte // backs the codes
 
+	// direct has the records written to their slots at once, without landing, for
+	// puts that lie together. fresh names postings whose vectors take runs of their
+	// own.
+	direct bool
+	fresh  map[uint32]bool
+
 	deleted int  // of deletes, how many keys were there
 	moved   int  // of puts that are moves, how many still applied
 	stale   bool // the index had no posting to put into; the caller starts again
@@ -195,9 +201,8 @@ func (w *writer) commitGroup(group []*request) {
 // changeable enters a call that changes the index.
 func (ix *Index) changeable() (leave func(), err error) {
 	ix.users.RLock()
-	switch {
-	case ix.closed:
-		err = ErrClosed
+	switch err = ix.ended(); {
+	case err != nil:
 	case ix.writer == nil:
 		err = invalid("store", "a store opened for writing", "a read-only one")
 	default:

@@ -269,7 +269,7 @@ func FuzzRun(f *testing.F) {
 }
 
 func FuzzState(f *testing.F) {
-	s := State{Vectors: 1, Slots: 2, Postings: 3, Entries: 4, Deaths: 5, Seq: 6, Calibrated: 7, Changes: 8, Overflows: 9, NextPosting: 10, NextSegment: 11}
+	s := State{Vectors: 1, Slots: 2, Postings: 3, Entries: 4, Deaths: 5, Seq: 6, Calibrated: 7, Changes: 8, Overflows: 9, Untidy: 12, NextPosting: 10, NextSegment: 11}
 	f.Add(s.append(nil))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, v []byte) {

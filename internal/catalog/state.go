@@ -19,8 +19,9 @@ import (
 //	| 49     | 8     | live vectors when the stop rules were last calibrated     |
 //	| 57     | 8     | changes of vectors since then                             |
 //	| 65     | 8     | long keys and metadata ever kept; 0 means there are none  |
-//	| 73     | 4     | next posting id                                           |
-//	| 77     | 4     | next landing segment                                      |
+//	| 73     | 8     | vectors put since records were last brought together      |
+//	| 81     | 4     | next posting id                                           |
+//	| 85     | 4     | next landing segment                                      |
 type State struct {
 	Vectors    uint64
 	Slots      uint64
@@ -31,6 +32,7 @@ type State struct {
 	Calibrated uint64
 	Changes    uint64
 	Overflows  uint64
+	Untidy     uint64
 
 	NextPosting uint32
 	NextSegment uint32
@@ -38,12 +40,12 @@ type State struct {
 
 const (
 	stateVersion = 1
-	stateBytes   = 81
+	stateBytes   = 89
 )
 
 func (s *State) append(b []byte) []byte {
 	b = append(b, stateVersion)
-	for _, x := range []uint64{s.Vectors, s.Slots, s.Postings, s.Entries, s.Deaths, s.Seq, s.Calibrated, s.Changes, s.Overflows} {
+	for _, x := range []uint64{s.Vectors, s.Slots, s.Postings, s.Entries, s.Deaths, s.Seq, s.Calibrated, s.Changes, s.Overflows, s.Untidy} {
 		b = binary.LittleEndian.AppendUint64(b, x)
 	}
 	b = binary.LittleEndian.AppendUint32(b, s.NextPosting)
@@ -55,10 +57,10 @@ func decodeState(v []byte) (State, error) {
 		return State{}, fmt.Errorf("%w: state of %d bytes, version %v", ErrCorrupt, len(v), v[:min(len(v), 1)])
 	}
 	var s State
-	for i, x := range []*uint64{&s.Vectors, &s.Slots, &s.Postings, &s.Entries, &s.Deaths, &s.Seq, &s.Calibrated, &s.Changes, &s.Overflows} {
+	for i, x := range []*uint64{&s.Vectors, &s.Slots, &s.Postings, &s.Entries, &s.Deaths, &s.Seq, &s.Calibrated, &s.Changes, &s.Overflows, &s.Untidy} {
 		*x = binary.LittleEndian.Uint64(v[1+8*i:])
 	}
-	s.NextPosting, s.NextSegment = binary.LittleEndian.Uint32(v[73:]), binary.LittleEndian.Uint32(v[77:])
+	s.NextPosting, s.NextSegment = binary.LittleEndian.Uint32(v[81:]), binary.LittleEndian.Uint32(v[85:])
 	return s, nil
 }
 

@@ -31,10 +31,15 @@ func TestCheckMeaning(t *testing.T) {
 			_, in := nearest(v, children)
 			_, out := nearest(v, neighbours)
 			want := in < out
+			best, have := in, out
 			if m.Primary[i] {
-				want = min(in, out) < simd.L2F32(v, children[part[i]*d:][:d])
+				best, have = min(in, out), simd.L2F32(v, children[part[i]*d:][:d])
+				want = best < have
 			}
-			if slices.Contains(wrong, i) != want { // no two distances are this near each other by chance
+			if abs := max(best, have) - min(best, have); abs > 0 && abs < 1e-3*have {
+				continue // near the margin, which another test is about
+			}
+			if slices.Contains(wrong, i) != want {
 				rt.Fatalf("member %d: %v, want %v", i, !want, want)
 			}
 		}

@@ -19,7 +19,7 @@ func TestLimitsFor(t *testing.T) {
 		if l.Target != max(1, layout.Capacity(min(c.bytes, posting.MaxBytes))) {
 			t.Errorf("%+v: target %d", c, l.Target)
 		}
-		largest := min(c.bytes*3/2, posting.MaxBytes)
+		largest := min(c.bytes*2, posting.MaxBytes)
 		if l.Split < l.Target || layout.Bytes(l.Split+1) <= largest || l.Split > 1 && layout.Bytes(l.Split) > largest {
 			t.Errorf("%+v: target %d, split %d: %d bytes", c, l.Target, l.Split, layout.Bytes(l.Split))
 		}
