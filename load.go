@@ -86,7 +86,10 @@ func (ix *Index) loadDirectory(v *version) error {
 func (ix *Index) loadRuns(v *version) error {
 	bulk := bulkRuns(v.state.Slots)
 	edit := bulk.Edit()
-	err := ix.store.catalog.Runs(ix.row.ID, func(r uint32, row catalog.RunRow) error {
+	err := ix.store.catalog.Runs(ix.row.ID, func(r uint32, row catalog.RunRow, damage error) error {
+		if damage != nil {
+			return ix.inCatalog(damage)
+		}
 		if int(r) >= edit.Len() {
 			return ix.inCatalog(fmt.Errorf("run %d of %d", r, edit.Len()))
 		}

@@ -37,7 +37,9 @@ type upkeep struct {
 	order   wish         // scattered records shall be brought together
 	written atomic.Int64 // when the last group committed, Unix nanoseconds
 
-	// Of the goroutine, or of the test that steps.
+	// Of the goroutine, or of the test that steps; held during a step, and by a
+	// repair, which wants none.
+	stepping sync.Mutex
 	sweep    sweep
 	pulled   int64 // length of the posting file at which gaps were last filled
 	vacating bool  // vectors may be moved out of the end of the record files
@@ -229,6 +231,8 @@ func (u *upkeep) await(ctx context.Context, wait time.Duration, blocked bool) er
 // step does the most urgent thing and says in a word what it did; "" when there
 // is nothing to do.
 func (u *upkeep) step(ctx context.Context) (did string, err error) {
+	u.stepping.Lock()
+	defer u.stepping.Unlock()
 	for _, try := range []func(context.Context) (string, error){
 		u.stepQueue, u.stepChecks, u.stepPressed, u.stepDrains, u.stepSweep, u.stepCalibrate, u.stepVacate, u.stepIdle, u.stepPullDown, u.stepTidy,
 	} {

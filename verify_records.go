@@ -135,17 +135,7 @@ func (v *verifier) refines() error {
 	var q rq.Query
 	q.Reset(make([]float32, ix.layout.D))
 	return v.live("refine records", func(places []recordPlace) error {
-		for i := range places {
-			p := &places[i]
-			if p.file == ix.recordsFile {
-				p.file, p.off = ix.refineFile, ix.refine.Offset(p.slot)
-			} else {
-				p.off += int64(ix.records.Bytes)
-				if p.mem != nil {
-					p.mem = p.mem[ix.records.Bytes:]
-				}
-			}
-		}
+		ix.toRefines(places)
 		return ix.walkNear(v.ctx, places, ix.refine.Bytes, func(i int, data []byte, err error) error {
 			p := &places[i]
 			var est float32
@@ -161,4 +151,19 @@ func (v *verifier) refines() error {
 			return v.ctx.Err()
 		})
 	})
+}
+
+// toRefines makes the places of refine records of those of vector records.
+func (ix *Index) toRefines(places []recordPlace) {
+	for i := range places {
+		p := &places[i]
+		if p.file == ix.recordsFile {
+			p.file, p.off = ix.refineFile, ix.refine.Offset(p.slot)
+			continue
+		}
+		p.off += int64(ix.records.Bytes)
+		if p.mem != nil {
+			p.mem = p.mem[ix.records.Bytes:]
+		}
+	}
 }

@@ -116,7 +116,7 @@ func (c *cli) rootCommand() *cobra.Command {
 	root.SetVersionTemplate("sprat {{.Version}}\n")
 	root.PersistentFlags().StringVar(&c.config, "config", "",
 		"`file` of lines \"flag = value\"; flags of the command line win")
-	root.AddCommand(c.demoCommand(), c.buildCommand(), c.putCommand(), c.deleteCommand(), c.compactCommand(), c.queryCommand(), c.truthCommand(), c.statsCommand(),
+	root.AddCommand(c.demoCommand(), c.buildCommand(), c.putCommand(), c.deleteCommand(), c.compactCommand(), c.repairCommand(), c.queryCommand(), c.truthCommand(), c.statsCommand(),
 		c.traceCommand(), c.verifyCommand(), c.benchCommand())
 	return root
 }

@@ -115,14 +115,12 @@ func (c *Catalog) Centroids(id uint32, f func(posting uint32, value []byte) erro
 	return c.rows(tableCentroid, id, f)
 }
 
-// Runs calls f with every run row of an index, by run.
-func (c *Catalog) Runs(id uint32, f func(run uint32, row RunRow) error) error {
+// Runs calls f with every run row of an index, by run; with the error of a row
+// that is damaged.
+func (c *Catalog) Runs(id uint32, f func(run uint32, row RunRow, damage error) error) error {
 	return c.rows(tableRun, id, func(run uint32, v []byte) error {
 		row, err := decodeRun(v)
-		if err != nil {
-			return err
-		}
-		return f(run, row)
+		return f(run, row, err)
 	})
 }
 
