@@ -123,12 +123,11 @@ func (w *writer) prepare(ctx context.Context, r *request) error {
 	r.codes = make([]byte, 0, each*len(r.puts))
 	entries := make([]posting.Entry, len(r.puts)*ix.row.Copies)
 	posts := make([]uint32, len(r.puts)*ix.row.Copies)
-	select {
-	case w.compute <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
+	leave, err := ix.store.compute.enter(ctx)
+	if err != nil {
+		return err
 	}
-	defer func() { <-w.compute }()
+	defer leave()
 	for i := range r.puts {
 		a := &r.puts[i]
 		n := ix.row.Copies

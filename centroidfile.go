@@ -1,6 +1,7 @@
 package sprat
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -133,7 +134,7 @@ func (ix *Index) headerCentroids(v *version, have []bool, add *centroids.Builder
 	}
 	ix.store.log.Warn("centroids file cannot be used; reading the posting headers", "index", ix.Name(),
 		"file", ix.path(centroidsFile), "postings", len(missing), "err", ix.centroidsFault)
-	return true, ix.eachPosting(v, missing, func(id uint32, p *posting.View) error {
+	return true, ix.eachPosting(context.Background(), v, missing, func(id uint32, p *posting.View) error {
 		return add.AddCode(id, p.Centroid.Code, p.Centroid.Scale, p.Centroid.NormSq)
 	})
 }

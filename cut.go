@@ -3,6 +3,7 @@ package sprat
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 
 	"github.com/spratdb/sprat/centroids"
@@ -55,6 +56,7 @@ func (ix *Index) readMembers(ctx context.Context, v *version, entries []posting.
 		x.metadata = slices.Clone(rec.Metadata)
 		v.space.data(m.Vectors[i*d:(i+1)*d], x.vector, inner)
 		m.Primary[i] = x.entry.Primary
+		runtime.Gosched() // as prepare does
 		return nil
 	})
 	return out, m, err
@@ -68,6 +70,11 @@ func (r *round) prepareCut(ctx context.Context, j *job) error {
 	if c.members, c.lire, err = ix.readMembers(ctx, r.v, j.live); err != nil {
 		return err
 	}
+	leave, err := ix.store.compute.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	c.parts, err = lire.Cut(ctx, c.lire, ix.row.CentroidBits, ix.limits, ix.row.RotationSeed+uint64(j.id))
 	if err != nil {
 		return err
@@ -103,6 +110,7 @@ func (r *round) writeChildren(b *posting.Builder, j *job) error {
 			e.Code = codes[i*size : (i+1)*size]
 			e.Factors = coder.Encode(e.Code, c.lire.Vectors[m*d:(m+1)*d], part.Decoded, &ws)
 			entries[i] = e
+			runtime.Gosched() // as prepare does
 		}
 		if err := r.writeExtent(b, j, c.ids[k], part.Centroid, entries); err != nil {
 			return err

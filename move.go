@@ -173,7 +173,7 @@ func (u *upkeep) stepChecks(ctx context.Context) (string, error) {
 func (ix *Index) membersOf(ctx context.Context, v *version, id uint32) ([]member, lire.Members, error) {
 	var live []posting.Entry
 	p := v.postings.At(int(id))
-	err := ix.eachPosting(v, []uint32{id}, func(_ uint32, view *posting.View) error {
+	err := ix.eachPosting(ctx, v, []uint32{id}, func(_ uint32, view *posting.View) error {
 		for i := range view.N {
 			if e := view.Entry(i); v.alive(e.Slot, e.Generation) {
 				e.Code = nil

@@ -61,7 +61,7 @@ func (ix *Index) recalibrate(ctx context.Context) error {
 	if err := ix.observeLive(ctx, v, c); err != nil {
 		return err
 	}
-	holders, err := ix.holdersOf(v, c)
+	holders, err := ix.holdersOf(ctx, v, c)
 	if err != nil {
 		return err
 	}
@@ -163,7 +163,7 @@ func (ix *Index) observeLive(ctx context.Context, v *version, c *calibrator) err
 }
 
 // holdersOf finds the postings that hold the neighbours of the sample.
-func (ix *Index) holdersOf(v *version, c *calibrator) (map[uint32][]uint32, error) {
+func (ix *Index) holdersOf(ctx context.Context, v *version, c *calibrator) (map[uint32][]uint32, error) {
 	holders := map[uint32][]uint32{}
 	for i := range c.best {
 		for _, slot := range c.best[i].row[:c.best[i].n] {
@@ -176,7 +176,7 @@ func (ix *Index) holdersOf(v *version, c *calibrator) (map[uint32][]uint32, erro
 		}
 	}
 	ids := slices.DeleteFunc(v.postingIDs(), ix.damage.bad)
-	err := ix.eachPosting(v, ids, func(id uint32, p *posting.View) error {
+	err := ix.eachPosting(ctx, v, ids, func(id uint32, p *posting.View) error {
 		for i := range p.N {
 			note(id, p.Slot(i), p.Generation(i))
 		}

@@ -66,7 +66,7 @@ func (s *Store) Repair(ctx context.Context, bucket, name string) (*RepairReport,
 	u := ix.writer.upkeep
 	u.stepping.Lock() // maintenance would meet the same damage
 	defer u.stepping.Unlock()
-	r := &repair{ix: ix, ctx: ctx, report: report}
+	r := &repair{ix: ix, ctx: inBackground(ctx), report: report}
 	if err := r.run(); err != nil {
 		return report, publicError(err)
 	}
@@ -119,7 +119,7 @@ func (r *repair) fixed(format string, args ...any) {
 // readPostings counts the entries of every live slot in postings that can be read.
 func (r *repair) readPostings() error {
 	ix := r.ix
-	return ix.eachPostingRaw(r.v, r.v.postingIDs(), func(id uint32, e posting.Extent, data []byte, err error) error {
+	return ix.eachPostingRaw(r.ctx, r.v, r.v.postingIDs(), func(id uint32, e posting.Extent, data []byte, err error) error {
 		var p posting.View
 		if err == nil {
 			p, err = ix.layout.Parse(data, id)

@@ -62,7 +62,7 @@ func (u *upkeep) round(ctx context.Context, ids []uint32, pressed bool) (string,
 func (u *upkeep) runRound(ctx context.Context, ids []uint32, r *round) (string, error) {
 	r.u, r.v = u, u.w.ix.acquire()
 	defer r.v.release()
-	if err := r.read(ids); err != nil {
+	if err := r.read(ctx, ids); err != nil {
 		return "", err
 	}
 	err := r.prepare(ctx)
@@ -81,10 +81,10 @@ func (u *upkeep) runRound(ctx context.Context, ids []uint32, r *round) (string, 
 
 // read reads the postings and decides about each. One that cannot be read is set
 // aside.
-func (r *round) read(ids []uint32) error {
+func (r *round) read(ctx context.Context, ids []uint32) error {
 	ix := r.u.w.ix
 	ids = slices.DeleteFunc(slices.Clone(ids), func(id uint32) bool { return !exists(r.v, id) || ix.damage.bad(id) })
-	return ix.eachPostingRaw(r.v, ids, func(id uint32, e posting.Extent, data []byte, err error) error {
+	return ix.eachPostingRaw(ctx, r.v, ids, func(id uint32, e posting.Extent, data []byte, err error) error {
 		var p posting.View
 		if err == nil {
 			p, err = ix.layout.Parse(data, id)
@@ -335,7 +335,7 @@ func (r *round) commit(ctx context.Context) error {
 		case lire.Fold:
 			t.fold(r, j, &now)
 		case lire.Split:
-			err = t.split(ctx, r, j, &now, adds)
+			err = t.split(inForeground(ctx), r, j, &now, adds)
 			removes = append(removes, j.id)
 		case lire.Drop:
 			if now.delta.Len() != j.row.delta.Len() {

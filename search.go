@@ -37,6 +37,7 @@ func (ix *Index) Query(ctx context.Context, q []float32, k int, opts QueryOption
 	if err := ix.ended(); err != nil {
 		return nil, err
 	}
+	ix.store.compute.query()
 	s := ix.searchers.Get().(*searcher)
 	defer ix.searchers.Put(s)
 	res, err := s.run(ctx, q, k, &opts)

@@ -44,6 +44,7 @@ type Store struct {
 	cache   *cache // nil when there is none
 
 	hooks   hooks
+	compute *compute
 	ballast ballast
 
 	life   sync.RWMutex
@@ -88,7 +89,7 @@ func openWith(dir string, opts Options, h hooks) (*Store, error) {
 	if opts.MemoryLimit < minMemoryLimit {
 		return nil, &MemoryLimitError{What: "an empty store", Limit: opts.MemoryLimit, Needed: minMemoryLimit}
 	}
-	s := &Store{dir: dir, opts: opts, log: opts.Logger, hooks: h}
+	s := &Store{dir: dir, opts: opts, log: opts.Logger, hooks: h, compute: newCompute()}
 	s.ending, s.end = context.WithCancel(context.Background())
 	s.mu.indexes = map[string]*Index{}
 	s.mu.broken = map[string]error{}

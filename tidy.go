@@ -53,7 +53,7 @@ func (u *upkeep) stepTidy(ctx context.Context) (string, error) {
 		if p := v.postings.At(t.next); !p.exists() || p.flags != 0 || ix.damage.bad(uint32(t.next)) {
 			continue
 		}
-		ids, entries, err := ix.scattered(v, uint32(t.next))
+		ids, entries, err := ix.scattered(ctx, v, uint32(t.next))
 		if err != nil {
 			return "tidy", u.setAside(uint32(t.next), err)
 		}
@@ -66,8 +66,8 @@ func (u *upkeep) stepTidy(ctx context.Context) (string, error) {
 
 // scattered returns a posting, if it is scattered, with those around it that are,
 // and their primary entries.
-func (ix *Index) scattered(v *version, id uint32) (ids []uint32, entries []posting.Entry, err error) {
-	if primaries, bad, err := ix.primaries(v, []uint32{id}); err != nil || !bad[id] || len(primaries[id]) == 0 {
+func (ix *Index) scattered(ctx context.Context, v *version, id uint32) (ids []uint32, entries []posting.Entry, err error) {
+	if primaries, bad, err := ix.primaries(ctx, v, []uint32{id}); err != nil || !bad[id] || len(primaries[id]) == 0 {
 		return nil, nil, err
 	}
 	center := make([]float32, ix.layout.D)
@@ -82,7 +82,7 @@ func (ix *Index) scattered(v *version, id uint32) (ids []uint32, entries []posti
 			near = append(near, n.ID)
 		}
 	}
-	primaries, bad, err := ix.primaries(v, near)
+	primaries, bad, err := ix.primaries(ctx, v, near)
 	for _, id := range near {
 		if bad[id] {
 			ids, entries = append(ids, id), append(entries, primaries[id]...)
@@ -93,9 +93,9 @@ func (ix *Index) scattered(v *version, id uint32) (ids []uint32, entries []posti
 
 // primaries reads the live primary entries of postings, and says of which the
 // records are scattered.
-func (ix *Index) primaries(v *version, ids []uint32) (entries map[uint32][]posting.Entry, scattered map[uint32]bool, err error) {
+func (ix *Index) primaries(ctx context.Context, v *version, ids []uint32) (entries map[uint32][]posting.Entry, scattered map[uint32]bool, err error) {
 	entries, scattered = map[uint32][]posting.Entry{}, map[uint32]bool{}
-	err = ix.eachPosting(v, ids, func(id uint32, p *posting.View) error {
+	err = ix.eachPosting(ctx, v, ids, func(id uint32, p *posting.View) error {
 		runs := map[uint32]bool{}
 		add := func(e posting.Entry) {
 			if e.Primary && v.alive(e.Slot, e.Generation) {

@@ -80,7 +80,7 @@ const (
 
 func newUpkeep(w *writer) *upkeep {
 	u := &upkeep{w: w, queue: lire.NewQueue(), kick: make(chan struct{}, 1), manual: w.ix.store.hooks.manual, vacating: true}
-	u.ctx, u.end = context.WithCancel(context.Background())
+	u.ctx, u.end = context.WithCancel(inBackground(context.Background()))
 	u.mu.stepped = make(chan struct{})
 	return u
 }

@@ -72,7 +72,7 @@ func (ix *Index) Verify(ctx context.Context, progress func(step string, done, to
 	defer held.release()
 	slots := held.state.Slots
 	v := &verifier{
-		ix: ix, v: held, ctx: ctx, progress: progress, report: VerifyReport{Index: ix.Name()},
+		ix: ix, v: held, ctx: inBackground(ctx), progress: progress, report: VerifyReport{Index: ix.Name()},
 		primary: make([]uint32, slots), lastSeen: make([]uint32, slots), keyed: make([]uint32, slots),
 	}
 	err = errors.Join(v.keys(keys), keys.Close())
@@ -144,7 +144,7 @@ func (v *verifier) postings() error {
 	}
 	var extents []posting.Extent
 	v.rows = v.centroidRows()
-	err := ix.eachPostingRaw(v.v, ids, func(id uint32, e posting.Extent, data []byte, err error) error {
+	err := ix.eachPostingRaw(v.ctx, v.v, ids, func(id uint32, e posting.Extent, data []byte, err error) error {
 		v.report.Postings++
 		v.progress("postings", int64(v.report.Postings), int64(len(ids)))
 		extents = append(extents, e)

@@ -12,8 +12,8 @@ const walkAhead = 32
 
 // eachPosting reads the postings of a version with the given ids and calls f with
 // each, in their order. It stops at the first error.
-func (ix *Index) eachPosting(v *version, ids []uint32, f func(id uint32, p *posting.View) error) error {
-	return ix.eachPostingRaw(v, ids, func(id uint32, e posting.Extent, data []byte, err error) error {
+func (ix *Index) eachPosting(ctx context.Context, v *version, ids []uint32, f func(id uint32, p *posting.View) error) error {
+	return ix.eachPostingRaw(ctx, v, ids, func(id uint32, e posting.Extent, data []byte, err error) error {
 		var p posting.View
 		if err == nil {
 			p, err = ix.layout.Parse(data, id)
@@ -39,12 +39,12 @@ func (v *version) postingIDs() []uint32 {
 
 // eachPostingRaw is eachPosting without the parsing; f also gets the errors of
 // reads and decides.
-func (ix *Index) eachPostingRaw(v *version, ids []uint32, f func(id uint32, e posting.Extent, data []byte, err error) error) error {
+func (ix *Index) eachPostingRaw(ctx context.Context, v *version, ids []uint32, f func(id uint32, e posting.Extent, data []byte, err error) error) error {
 	extent := func(i int) posting.Extent {
 		p := v.postings.At(int(ids[i]))
 		return p.extent
 	}
-	return ix.walk(len(ids), func(b *iopath.Batch, i int) {
+	return ix.walkIn(ctx, walkAhead, len(ids), func(b *iopath.Batch, i int) {
 		e := extent(i)
 		b.Read(ix.postingsFile, e.Offset(), int(e.Bytes), uint64(i))
 	}, func(c iopath.Completion) error {
@@ -52,13 +52,8 @@ func (ix *Index) eachPostingRaw(v *version, ids []uint32, f func(id uint32, e po
 	})
 }
 
-// walk issues reads 0 to n-1 in windows and hands their completions out in
+// walkIn issues reads 0 to n-1 in windows and hands their completions out in
 // order.
-func (ix *Index) walk(n int, issue func(b *iopath.Batch, i int), take func(iopath.Completion) error) error {
-	return ix.walkIn(context.Background(), walkAhead, n, issue, take)
-}
-
-// walkIn is walk with windows of a given size.
 func (ix *Index) walkIn(ctx context.Context, window, n int, issue func(b *iopath.Batch, i int), take func(iopath.Completion) error) error {
 	for first := 0; first < n; first += window {
 		if err := ix.walkWindow(ctx, first, min(first+window, n), issue, take); err != nil {
@@ -71,6 +66,9 @@ func (ix *Index) walkIn(ctx context.Context, window, n int, issue func(b *iopath
 func (ix *Index) walkWindow(ctx context.Context, first, end int, issue func(*iopath.Batch, int), take func(iopath.Completion) error) error {
 	b := ix.store.engine.NewBatch()
 	defer b.Release()
+	if isBackground(ctx) {
+		b.Background()
+	}
 	for i := first; i < end; i++ {
 		issue(b, i)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -47,9 +46,8 @@ type writer struct {
 	records  *iopath.Updater
 	refine   *iopath.Updater
 
-	compute chan struct{} // one token for each goroutine that routes and encodes
-	broken  atomic.Pointer[writeFault]
-	upkeep  *upkeep
+	broken atomic.Pointer[writeFault]
+	upkeep *upkeep
 }
 
 // request is what one caller wants changed, all of it or nothing.
@@ -88,7 +86,7 @@ func (ix *Index) prepareWriter() error {
 	if err != nil {
 		return ix.inCatalog(err)
 	}
-	w := &writer{ix: ix, extents: extents, slots: newSlotAllocator(v), compute: make(chan struct{}, runtime.GOMAXPROCS(0))}
+	w := &writer{ix: ix, extents: extents, slots: newSlotAllocator(v)}
 	w.upkeep = newUpkeep(w)
 	open := func(u **iopath.Updater, name string) error {
 		var err error

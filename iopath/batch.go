@@ -31,6 +31,9 @@ type Batch struct {
 	bytes   int64
 	waves   int64
 
+	background bool  // of the background class
+	places     int64 // held in the background's share
+
 	released atomic.Bool   // set under mu; the engine peeks at it without
 	wake     chan struct{} // capacity 1; may hold a stale token, so waiters loop
 
@@ -108,6 +111,10 @@ func (b *Batch) Submit(ctx context.Context) error {
 		r = next
 	}
 	if kept.n > 0 {
+		if err := b.enterClass(ctx, kept.n); err != nil {
+			b.engine.release(kept)
+			return err
+		}
 		b.mu.Lock()
 		b.mu.outstanding += int(kept.n)
 		b.mu.Unlock()
@@ -225,6 +232,7 @@ func (b *Batch) Counters() (reads, bytes, waves int64) {
 // the engine until the kernel has finished with them, and reads still queued
 // are dropped.
 func (b *Batch) Release() {
+	b.leaveClass()
 	if b.driver != nil {
 		defer b.driver.leave()
 	}

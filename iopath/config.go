@@ -53,6 +53,10 @@ type Config struct {
 	// io_uring and 64 for pread and mmap, where each costs a thread.
 	Depth int
 
+	// Background bounds the reads of the background class that are with the engine
+	// at one time, see Batch.Background. Default an eighth of Depth, at least 8.
+	Background int
+
 	// Rings is the number of io_uring instances, 1 or 2, each with its own
 	// thread; Depth bounds them together. Default 1, and 2 from 8 processors on.
 	Rings int
@@ -118,6 +122,9 @@ func (c Config) validate() error {
 	}
 	if c.Depth < 0 || c.Depth > maxDepth {
 		bad("depth %d is outside 1..%d", c.Depth, maxDepth)
+	}
+	if c.Background < 0 || c.Background > maxDepth {
+		bad("background %d is outside 1..%d", c.Background, maxDepth)
 	}
 	if c.Rings < 1 || c.Rings > maxRings {
 		bad("rings %d is outside 1..%d", c.Rings, maxRings)

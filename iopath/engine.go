@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 )
 
 // Info says how an engine reads.
@@ -27,6 +29,7 @@ type Engine struct {
 	counters counters
 	pool     *pool
 	gate     gate
+	share    *semaphore.Weighted // of the background class
 	back     backend
 	asides   sync.WaitGroup // goroutines of aside
 	attempts atomic.Uint64  // of reads, when Config.Faults is set
@@ -86,6 +89,10 @@ func newEngine(cfg Config, r rung) *Engine {
 		MemAlign: 1, OffsetAlign: 1, // until a file has been opened
 	}
 	e.gate.limit = int64(e.info.Depth)
+	if e.cfg.Background == 0 {
+		e.cfg.Background = max(e.info.Depth/8, 8)
+	}
+	e.share = semaphore.NewWeighted(int64(e.cfg.Background))
 	return e
 }
 
