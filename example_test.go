@@ -98,3 +98,44 @@ func ExampleIndex_Query() {
 	// point-167 at 0.85
 	// within its budget: true
 }
+
+// Put, replace and delete vectors while the index serves; list what is there.
+func ExampleIndex_Put() {
+	dir, err := os.MkdirTemp("", "sprat-example-")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	store, err := sprat.Open(dir, sprat.Options{MemoryLimit: 256 << 20})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer store.Close()
+	ctx := context.Background()
+	index, err := store.CreateIndex(ctx, "maps", "places", sprat.IndexConfig{Dimension: 3, Metric: sprat.Cosine})
+	if err != nil {
+		log.Fatal(err)
+	}
+	err = index.Put(ctx, []sprat.Record{
+		{Key: "harbour", Vector: []float32{0.9, 0.1, 0.2}, Metadata: []byte(`{"boats":12}`)},
+		{Key: "meadow", Vector: []float32{0.1, 0.9, 0.3}},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	err = index.Put(ctx, []sprat.Record{{Key: "harbour", Vector: []float32{0.9, 0.1, 0.2}, Metadata: []byte(`{"boats":13}`)}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := index.Delete(ctx, []string{"meadow"}); err != nil {
+		log.Fatal(err)
+	}
+	page, err := index.List(ctx, sprat.ListOptions{Fields: sprat.Fields{Metadata: true}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, r := range page.Records {
+		fmt.Println(r.Key, string(r.Metadata))
+	}
+	// Output: harbour {"boats":13}
+}

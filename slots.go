@@ -155,6 +155,9 @@ func (t *txn) emptyRun() uint32 {
 		}
 	}
 	r := uint32(t.runs.Len())
+	if t.state.Slots%catalog.RunSlots != 0 {
+		t.dirty[r-1] = true // which slots of it live follows from the number of slots no more
+	}
 	t.runs.Resize(int(r) + 1)
 	t.state.Slots = uint64(r+1) * catalog.RunSlots
 	return r
