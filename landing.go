@@ -96,9 +96,7 @@ type keptGroup struct {
 }
 
 // landedBudget is the memory, in bytes, for records that have landed.
-func (ix *Index) landedBudget() int64 {
-	return min(max((ix.store.opts.MemoryLimit-baseMemory)/8, 1<<20), 64<<20)
-}
+func (ix *Index) landedBudget() int64 { return ix.store.writeShare(8, 64<<20) }
 
 func segmentName(id uint32) string { return fmt.Sprintf("%s%08x", segmentPrefix, id) }
 

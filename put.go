@@ -97,6 +97,10 @@ func (ix *Index) checkRecords(records []Record) error {
 func (w *writer) fits(n int) error {
 	ix := w.ix
 	each := int64(ix.itemBytes()*2 + ix.row.Copies*(2*ix.layout.EntryBytes()+96) + 256)
+	if limit := ix.store.opts.MemoryLimit; w.upkeep.crowded.Load() {
+		return &MemoryLimitError{What: "keeping what the indexes have grown to", Limit: limit,
+			Needed: max(limit+1, baseMemory+ix.store.memoryHeld())}
+	}
 	free := (ix.store.opts.MemoryLimit - baseMemory) / 2
 	if need := int64(n) * each; need > max(free, 16<<20) {
 		return &MemoryLimitError{What: fmt.Sprintf("a call of %d vectors", n), Limit: ix.store.opts.MemoryLimit,

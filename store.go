@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -45,7 +46,9 @@ type Store struct {
 
 	hooks   hooks
 	compute *compute
-	ballast ballast
+	// indexCount is the number of open indexes, for their shares of memory.
+	indexCount atomic.Int64
+	ballast    ballast
 
 	life   sync.RWMutex
 	closed bool // under life

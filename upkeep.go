@@ -33,6 +33,7 @@ type upkeep struct {
 
 	entries atomic.Int64 // in deltas, about
 	hurried atomic.Int64 // callers that wait for all to be done
+	crowded atomic.Bool  // what the indexes keep in memory is past the limit
 	purge   wish         // every dead entry shall go
 	order   wish         // scattered records shall be brought together
 	written atomic.Int64 // when the last group committed, Unix nanoseconds
@@ -67,6 +68,8 @@ type wish struct {
 const (
 	// idleDelay is how long after the last write what is left in deltas is folded.
 	idleDelay = 500 * time.Millisecond
+	// longRest is how long the upkeep of an index that nobody writes to rests.
+	longRest = 10 * time.Second
 	// faultDelay is how long the upkeep waits after an error before it tries again.
 	faultDelay = 500 * time.Millisecond
 	// maxPaceDelay bounds the wait of one call that is merely slowed.
@@ -122,7 +125,7 @@ func (u *upkeep) run() {
 			u.w.ix.store.log.Error("maintenance step failed", "index", u.w.ix.Name(), "err", err)
 			wait = faultDelay
 		case did == "":
-			wait = idleDelay
+			wait = u.restFor()
 		}
 		if wait == 0 {
 			continue
@@ -134,6 +137,16 @@ func (u *upkeep) run() {
 		case <-u.kick:
 		}
 	}
+}
+
+// restFor is how long the upkeep rests after it found nothing to do. While what it
+// left alone may become due it looks often; later only for the sake of what queries
+// hold on to.
+func (u *upkeep) restFor() time.Duration {
+	if u.calibrating == nil && time.Since(time.Unix(0, u.written.Load())) > 2*tidyDelay {
+		return longRest
+	}
+	return idleDelay
 }
 
 // wake tells the goroutine that there may be something to do.
@@ -180,8 +193,13 @@ func (u *upkeep) consider(id uint32, p *postingRow) {
 }
 
 // deltaBudget is the memory, in bytes, that entries outside of extents may take.
-func (ix *Index) deltaBudget() int64 {
-	return min(max((ix.store.opts.MemoryLimit-baseMemory)/6, 3<<20), 256<<20)
+func (ix *Index) deltaBudget() int64 { return ix.store.writeShare(6, 256<<20) }
+
+// writeShare is an index's share of a part of the memory limit, in bytes: 1/part of
+// what is not for the program itself, at most most, divided among the indexes.
+func (s *Store) writeShare(part, most int64) int64 {
+	indexes := max(s.indexCount.Load(), 1)
+	return max(min((s.opts.MemoryLimit-baseMemory)/part, most)/indexes, 256<<10)
 }
 
 // deltaLoad is the share of the budget that is used. Memory of a delta is up to
@@ -292,6 +310,7 @@ func (u *upkeep) newWorst() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.mu.worst = float64(worst) / float64(ix.limits.Split)
+	u.crowded.Store(baseMemory+ix.store.memoryHeld() > ix.store.opts.MemoryLimit)
 }
 
 // stepPressed folds the largest deltas when they take too much memory.
@@ -369,12 +388,12 @@ func (ix *Index) Settle(ctx context.Context) error {
 	u := ix.writer.upkeep
 	u.hurried.Add(1)
 	defer u.hurried.Add(-1)
-	for first := true; ; first = false {
+	for steps := 0; ; steps++ {
 		u.mu.Lock()
 		stepped, idle, fault := u.mu.stepped, u.mu.idle, u.mu.fault
 		u.mu.Unlock()
 		switch {
-		case first: // a step that began before may not have seen the latest change
+		case steps < 2: // the first may have begun before the latest change
 		case fault != nil:
 			return fault
 		case idle:

@@ -46,8 +46,9 @@ type writer struct {
 	records  *iopath.Updater
 	refine   *iopath.Updater
 
-	broken atomic.Pointer[writeFault]
-	upkeep *upkeep
+	broken  atomic.Pointer[writeFault]
+	upkeep  *upkeep
+	started bool // counted among the open indexes of the store
 }
 
 // request is what one caller wants changed, all of it or nothing.
@@ -122,6 +123,8 @@ func (ix *Index) startWriter() error {
 // start begins the upkeep of the index.
 func (w *writer) start() {
 	if w != nil {
+		w.ix.store.indexCount.Add(1)
+		w.started = true
 		w.upkeep.start()
 	}
 }
@@ -137,6 +140,9 @@ func (w *writer) stop() {
 func (w *writer) close() error {
 	if w == nil {
 		return nil
+	}
+	if w.started {
+		w.ix.store.indexCount.Add(-1)
 	}
 	var errs []error
 	for i := range w.gone {
