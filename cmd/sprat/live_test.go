@@ -26,6 +26,9 @@ func TestLiveCommands(t *testing.T) {
 	if made["total"] != 400.0 || made["created"] != true {
 		t.Fatalf("put: %v", made)
 	}
+	if o := execute("put", "--data", store, "--index", "b/i", "--input", input, "--metric", "cosine"); o.code != exitUsage {
+		t.Errorf("put by another metric: exit %d: %s", o.code, o.stderr)
+	}
 	again := mustJSON(t, "put", "--data", store, "--index", "b/i", "--input", input)
 	if again["total"] != 400.0 || again["created"] != false {
 		t.Fatalf("put again: %v", again)

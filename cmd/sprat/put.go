@@ -90,6 +90,9 @@ func (c *cli) put(ctx context.Context, f *putFlags) (err error) {
 		ix, err = c.createFor(ctx, store, f, in.Dim())
 		r.Created = true
 	}
+	if err == nil && f.metric.value != "" && f.metric.value != ix.Metric().String() {
+		err = badUsage("index %s compares by %s, not by %s", ix.Name(), ix.Metric(), f.metric.value)
+	}
 	if err != nil {
 		return err
 	}

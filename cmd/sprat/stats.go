@@ -87,6 +87,15 @@ func indexText(p *page, x *sprat.IndexStats) {
 	}
 	perVector := float64(memory) / max(float64(x.Vectors), 1)
 	p.row("memory", size(memory), fmt.Sprintf("%.2f bytes/vector%s", perVector, parts))
+	u := &x.Upkeep
+	p.row("maintenance", fmt.Sprintf("debt %.2f", u.Debt), fmt.Sprintf("%s entries to fold, %s records landed (%s), %d postings waiting, %d draining, %s dead slots",
+		count(u.DeltaEntries), count(u.Landed), size(u.LandedBytes), u.Queued, u.Draining, count(u.DeadSlots)))
+	if u.Fault != "" {
+		p.line("  maintenance cannot go on: %s", u.Fault)
+	}
+	for _, what := range x.Damaged {
+		p.line("  damaged: %s", what)
+	}
 	if d := x.Dials; d.SearchProbe == 0 && d.RescoreLimit == 0 {
 		p.row("dials", fmt.Sprintf("recall target %g", d.RecallTarget))
 	} else {
