@@ -223,7 +223,7 @@ func (ix *Index) changeable() (leave func(), err error) {
 // behind: then the delay grows, and at last the caller waits until it has caught
 // up. A failing upkeep is the caller's error, not a wait without end.
 func (w *writer) pace(ctx context.Context, n int) error {
-	for {
+	for !w.upkeep.manual { // nobody would catch up
 		debt, err := w.upkeep.debt()
 		if err != nil {
 			return fmt.Errorf("maintenance cannot go on, and %w", err)
@@ -240,4 +240,5 @@ func (w *writer) pace(ctx context.Context, n int) error {
 			return err
 		}
 	}
+	return nil
 }
