@@ -283,6 +283,9 @@ func (ix *Index) SetDials(d Dials) error {
 		d.RecallTarget = defaultRecallTarget
 	}
 	return ix.store.change(func(b *catalog.Batch) error {
+		if err := ix.gone(); err != nil {
+			return err
+		}
 		row, err := ix.store.catalog.Index(ix.row.Bucket, ix.row.Name)
 		if err != nil {
 			return err

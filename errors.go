@@ -23,6 +23,8 @@ var (
 	ErrNotFound = errors.New("not found")
 	// ErrExists says that the bucket or index exists already.
 	ErrExists = errors.New("exists already")
+	// ErrNotEmpty says that a bucket holds indexes. Nothing was changed.
+	ErrNotEmpty = errors.New("not empty")
 	// ErrInUse says that another process or another Store has the directory open.
 	ErrInUse = errors.New("store is in use")
 	// ErrFormat says that the store was written by a newer program.

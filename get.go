@@ -59,9 +59,9 @@ func (ix *Index) Get(ctx context.Context, keys []string, want Fields) ([]Record,
 // enter keeps the index open until leave is called.
 func (ix *Index) enter() (leave func(), err error) {
 	ix.users.RLock()
-	if ix.closed {
+	if err := ix.ended(); err != nil {
 		ix.users.RUnlock()
-		return nil, ErrClosed
+		return nil, err
 	}
 	return ix.users.RUnlock, nil
 }
@@ -166,9 +166,6 @@ func (ix *Index) recordPlace(v *version, slot uint32, gen uint8) (recordPlace, e
 	}
 	return p, nil
 }
-
-// recordsAhead is how many records are read at one time.
-const recordsAhead = 256
 
 // decodeRecord checks the record that was read from a place.
 func (ix *Index) decodeRecord(data []byte, p *recordPlace) (rescore.Record, error) {

@@ -34,7 +34,7 @@ const (
 // Geometry, layouts and files do not change while it is open; dials and the
 // present version are replaced as a whole. users counts the calls in progress;
 // close waits for them. row is what the catalog said when the index was opened:
-// of its fields only those are used that never change, but under writer.mu.
+// of its fields only those are used that never change.
 type Index struct {
 	store  *Store
 	row    catalog.Index
@@ -56,7 +56,8 @@ type Index struct {
 	dials     atomic.Pointer[Dials]
 	searchers sync.Pool
 	users     sync.RWMutex
-	closed    bool // under users
+	closed    bool        // under users
+	dropped   atomic.Bool // by DropIndex, now or soon
 }
 
 func fullName(bucket, index string) string { return bucket + "/" + index }
@@ -92,7 +93,7 @@ func (s *Store) opened(full string) (*Index, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	switch ix, ok := s.mu.indexes[full]; {
-	case ok:
+	case ok && !ix.dropped.Load():
 		return ix, nil
 	case s.mu.broken[full] != nil:
 		return nil, fmt.Errorf("index %q cannot be used: %w", full, s.mu.broken[full])

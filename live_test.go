@@ -112,3 +112,16 @@ func TestChurn(t *testing.T) {
 		t.Fatalf("%d keys missing", len(model))
 	}
 }
+
+// TestGrowPastAPartialRun: the last run of a bulk build is not full, and a posting
+// that takes a run of its own behind it does not make it so.
+func TestGrowPastAPartialRun(t *testing.T) {
+	d, dir := fewTexts(120), t.TempDir()
+	s := openStore(t, dir, Options{})
+	ix := mustBuild(t, s, "i", fewConfig(d), d.rows[:100]) // 6 runs and 4 slots
+	mustDo(t, ix.Put(t.Context(), numbered(d, "w", 1)))
+	mustBeWhole(t, ix, "put")
+	mustClose(t, s)
+	s = openStore(t, dir, Options{})
+	mustBeWhole(t, mustIndex(t, s, "i"), "opened again")
+}

@@ -27,7 +27,10 @@ const helperEnv = "SPRAT_TEST_HELPER"
 // arguments of its process.
 var helpers = map[string]func(args []string) error{
 	"catalog":      helperCatalog,
+	"creating":     helperCreating,
+	"killed":       helperKilled,
 	"open":         helperOpen,
+	"restore":      helperRestore,
 	"unprivileged": helperUnprivileged,
 }
 

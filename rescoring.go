@@ -29,7 +29,9 @@ func (s *searcher) rescore(ctx context.Context) error {
 		return s.readWave(ctx, s.planRecords(notExact))
 	}
 	s.cands.Cut(max(s.k, s.rules.limit))
-	if s.opts.FixedWork {
+	if s.opts.FixedWork || s.rules.eps >= noBound {
+		// Refine records decide by bounds, too: where nothing may be missed, not even
+		// one of many equal vectors, every candidate is read in full.
 		return s.readWave(ctx, s.planRecords(notExact))
 	}
 	s.cands.Prune(s.rules.eps)

@@ -121,6 +121,9 @@ func (r *round) decide(j *job, extent int) lire.Action {
 			action = lire.Fold
 		}
 	}
+	if action == lire.Keep && s.Delta > 0 && s.Extent+s.Delta > r.u.w.ix.limits.Split {
+		action = lire.Fold // too large for all that is dead in it, which writers are held up for
+	}
 	if action == lire.Keep && (r.rewrite || j.dead > 0 && r.u.sweep.purging()) {
 		action = lire.Fold
 	}

@@ -3,6 +3,7 @@ package sprat
 import (
 	"cmp"
 	"context"
+	"math/bits"
 	"slices"
 
 	"github.com/spratdb/sprat/internal/catalog"
@@ -68,7 +69,7 @@ func (u *upkeep) stepVacate(ctx context.Context) (string, error) {
 		return "", nil
 	}
 	want := int(float64(v.state.Vectors)*1.1)/catalog.RunSlots + 1
-	entries := v.lastLive(want, vacateBatch)
+	entries := v.lastLive(want, min(vacateBatch, w.freeBelow(want)))
 	if len(entries) == 0 {
 		return "", nil
 	}
@@ -80,6 +81,23 @@ func (u *upkeep) stepVacate(ctx context.Context) (string, error) {
 	w.limitSlots(uint32(want))
 	defer w.limitSlots(0)
 	return "vacate", u.replace(ctx, members, request{direct: true})
+}
+
+// freeBelow counts the slots that may be given out in the runs before first. While
+// a snapshot or a long query holds an older version there may be none, and what is
+// moved then only goes to a new end of the files.
+func (w *writer) freeBelow(first int) (n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.reclaim()
+	v := w.ix.current.Load()
+	for r := range min(first, v.runs.Len()) {
+		// A run that nothing lives in is given out as a whole, or not yet.
+		if x := v.runs.At(r); x.live != 0 || w.slots.held[uint32(r)] == 0 {
+			n += bits.OnesCount16(w.slots.free(uint32(r), &x))
+		}
+	}
+	return n
 }
 
 // vacateBatch is how many vectors one step moves: the more at one time, the fewer

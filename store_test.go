@@ -407,7 +407,8 @@ func TestMemoryLimits(t *testing.T) {
 	limit := needed("build", err)
 	checkUnchanged(t, "build", filepath.Join(dir, indexesDir), before)
 	mustClose(t, s)
-	s = openStore(t, dir, Options{MemoryLimit: limit, CacheBytes: -1})
+	s, err = openWith(dir, Options{MemoryLimit: limit, CacheBytes: -1}, hooks{manual: true}) // the limit is changed below
+	mustDo(t, err)
 	ix := mustBuild(t, s, "i", cfg, rows)
 
 	// Indexes that outgrow the limit keep the store from opening.

@@ -55,7 +55,8 @@ type upkeep struct {
 		fault   error         // why the last step failed; nil after one that did not
 		stepped chan struct{} // closed and replaced after each step
 		steps   uint64
-		idle    bool // the last step found nothing to do
+		idle    bool // the last step found nothing to do, and nothing runs beside
+		beside  bool // the last step found nothing to do but to wait for what runs beside
 	}
 }
 
@@ -258,9 +259,11 @@ func (u *upkeep) step(ctx context.Context) (did string, err error) {
 			break
 		}
 	}
+	u.newWorst()
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.mu.fault, u.mu.idle = publicError(err), did == "" && err == nil && u.calibrating == nil
+	nothing := did == "" && err == nil
+	u.mu.fault, u.mu.idle, u.mu.beside = publicError(err), nothing && u.calibrating == nil, nothing && u.calibrating != nil
 	u.mu.steps++
 	close(u.mu.stepped)
 	u.mu.stepped = make(chan struct{})
@@ -292,7 +295,6 @@ func (u *upkeep) stepQueue(ctx context.Context) (string, error) {
 		}
 		return did, err
 	}
-	u.newWorst()
 	return cmp.Or(did, "look"), nil
 }
 
@@ -390,7 +392,7 @@ func (ix *Index) Settle(ctx context.Context) error {
 	defer u.hurried.Add(-1)
 	for steps := 0; ; steps++ {
 		u.mu.Lock()
-		stepped, idle, fault := u.mu.stepped, u.mu.idle, u.mu.fault
+		stepped, idle, beside, fault := u.mu.stepped, u.mu.idle, u.mu.beside, u.mu.fault
 		u.mu.Unlock()
 		switch {
 		case steps < 2: // the first may have begun before the latest change
@@ -398,6 +400,9 @@ func (ix *Index) Settle(ctx context.Context) error {
 			return fault
 		case idle:
 			return nil
+		}
+		if !beside || steps < 2 { // what runs beside wakes the upkeep when it is done
+			u.wake()
 		}
 		if err := u.wait(ctx, stepped); err != nil {
 			return err
@@ -414,12 +419,12 @@ func (u *upkeep) awaitStep(ctx context.Context) error {
 	if fault != nil {
 		return fault
 	}
+	u.wake()
 	return u.wait(ctx, stepped)
 }
 
-// wait wakes the upkeep and waits for a step to end.
+// wait waits for a step to end.
 func (u *upkeep) wait(ctx context.Context, stepped <-chan struct{}) error {
-	u.wake()
 	select {
 	case <-stepped:
 		return nil

@@ -13,9 +13,9 @@ func (c *cli) benchCommand() *cobra.Command {
 		Short: "Experiments with tables and plots",
 		Args:  cobra.NoArgs,
 		RunE: c.action(func(context.Context) error {
-			return badUsage("bench: name an experiment: ann")
+			return badUsage("bench: name an experiment: ann, churn")
 		}),
 	}
-	cmd.AddCommand(c.benchANNCommand())
+	cmd.AddCommand(c.benchANNCommand(), c.benchChurnCommand())
 	return cmd
 }

@@ -9,6 +9,9 @@
 //	sprat stats     describe a store and its indexes
 //	sprat trace     run one query and tell in words what it did
 //	sprat verify    read an index and check its invariants
+//	sprat drop      remove an index
+//	sprat snapshot  keep a copy of a store in a folder or an object store
+//	sprat restore   make a store from a snapshot
 //	sprat bench     experiments with tables and plots
 //
 // `sprat COMMAND --help` describes the flags.
@@ -34,5 +37,5 @@
 // (kinds of values), store.go (opening a store), dials.go (flags of a query),
 // config.go (--config), output.go, memoryshares.go and progress.go.
 //
-// May import: root, bench, internal/demodata
+// May import: root, bench, s3snapshot, internal/demodata
 package main

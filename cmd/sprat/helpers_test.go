@@ -33,7 +33,7 @@ func executeContext(ctx context.Context, args ...string) outcome {
 // modest gives commands that open a store a memory limit if they have none: what
 // a store sets aside by the machine's memory takes time on every opening.
 func modest(args []string) []string {
-	opens := []string{"demo", "build", "query", "stats", "trace", "verify"}
+	opens := []string{"demo", "build", "query", "stats", "trace", "verify", "drop"}
 	if len(args) == 0 || !slices.Contains(opens, args[0]) || slices.Contains(args, "--memory-limit") {
 		return args
 	}

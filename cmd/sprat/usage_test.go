@@ -90,7 +90,7 @@ func TestHelpAndVersion(t *testing.T) {
 		t.Errorf("--version prints %q", got)
 	}
 	help := must(t, "--help")
-	for _, name := range words("demo build query truth stats trace verify bench") {
+	for _, name := range words("demo build query truth stats trace verify drop snapshot restore bench") {
 		if !strings.Contains(help, "\n  "+name+" ") {
 			t.Errorf("--help does not name %s:\n%s", name, help)
 		}

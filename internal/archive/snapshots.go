@@ -75,17 +75,27 @@ func load(ctx context.Context, o Objects, id string) (Manifest, error) {
 	return decode(id, data)
 }
 
+// Newest returns the id of the newest snapshot, which may be damaged. The error is
+// ErrNoSnapshot, wrapped, or the store's.
+func Newest(ctx context.Context, o Objects) (string, error) {
+	ids, err := snapshotIDs(ctx, o)
+	if err != nil {
+		return "", err
+	}
+	if len(ids) == 0 {
+		return "", fmt.Errorf("%w: %s holds none", ErrNoSnapshot, o)
+	}
+	return ids[len(ids)-1], nil
+}
+
 // find loads the snapshot with an id, the newest one for "".
 func find(ctx context.Context, o Objects, id string) (Manifest, error) {
 	if id == "" {
-		ids, err := snapshotIDs(ctx, o)
+		id, err := Newest(ctx, o)
 		if err != nil {
 			return Manifest{}, err
 		}
-		if len(ids) == 0 {
-			return Manifest{}, fmt.Errorf("%w: %s holds none", ErrNoSnapshot, o)
-		}
-		return load(ctx, o, ids[len(ids)-1])
+		return load(ctx, o, id)
 	}
 	if _, ok := parseID(id); !ok {
 		return Manifest{}, fmt.Errorf("%w: %q is no id of a snapshot", ErrNoSnapshot, id)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sort"
 	"sync"
 )
 
@@ -12,7 +13,7 @@ import (
 // last.
 type source struct {
 	file   *File
-	ranges []Range // in order of Off; nil when all of the file counts
+	ranges []Range // in order and apart; nil when all of the file counts
 
 	mu     sync.Mutex
 	uses   int // pieces in work, and 1 while pieces are fed
@@ -23,8 +24,17 @@ type source struct {
 func newSource(f *File) *source {
 	s := &source{file: f, uses: 1}
 	if f.Ranges != nil {
-		s.ranges = slices.Clone(f.Ranges)
-		slices.SortFunc(s.ranges, func(a, b Range) int { return int(min(1, max(-1, a.Off-b.Off))) })
+		ranges := slices.Clone(f.Ranges)
+		slices.SortFunc(ranges, func(a, b Range) int { return int(min(1, max(-1, a.Off-b.Off))) })
+		s.ranges = ranges[:0]
+		for _, r := range ranges {
+			if n := len(s.ranges); n > 0 && r.Off <= s.ranges[n-1].Off+s.ranges[n-1].Len {
+				last := &s.ranges[n-1]
+				last.Len = max(last.Len, r.Off+r.Len-last.Off)
+				continue
+			}
+			s.ranges = append(s.ranges, r)
+		}
 	}
 	return s
 }
@@ -80,7 +90,8 @@ func (s *source) holds(off int64, length int) bool {
 // within returns the parts of ranges among the length bytes at off.
 func (s *source) within(off int64, length int) (parts []Range) {
 	end := off + int64(length)
-	for _, r := range s.ranges {
+	first := sort.Search(len(s.ranges), func(i int) bool { return s.ranges[i].Off+s.ranges[i].Len > off })
+	for _, r := range s.ranges[first:] {
 		if r.Off >= end {
 			break
 		}
