@@ -176,6 +176,9 @@ func (t *txn) apply(r *request, seen map[string]placed) error {
 		if err := t.put(r, &r.puts[i], seen); err != nil {
 			return err
 		}
+		if i%8 == 7 {
+			runtime.Gosched() // as prepare does
+		}
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package sprat
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 
 	"github.com/spratdb/sprat/centroids"
@@ -110,8 +111,11 @@ func (t *txn) commit() error {
 // gather puts the rows of what changed into the batch.
 func (t *txn) gather() {
 	id, l := t.w.ix.row.ID, &t.w.ix.layout
-	for _, p := range t.order {
+	for i, p := range t.order {
 		t.batch.PutDelta(id, p, t.state.Seq, posting.AppendEntries(nil, l, t.deltas[p]))
+		if i%64 == 63 {
+			runtime.Gosched() // as prepare does
+		}
 	}
 	for r := range t.dirty {
 		x := t.runs.At(int(r))

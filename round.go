@@ -293,16 +293,16 @@ func (w *writer) writeHomes(homes []home) error {
 	}
 	slices.SortFunc(homes, func(a, b home) int { return cmp.Compare(a.slot, b.slot) })
 	g := w.sideBySide()
-	g.Go(func() error { return writeRecords(w.records, homes, w.ix.records.Stride, 0) })
+	g.Go(func() error { return w.writeRecords(w.records, homes, w.ix.records.Stride, 0) })
 	if ref := w.ix.refine; ref != nil {
-		g.Go(func() error { return writeRecords(w.refine, homes, ref.Stride, w.ix.records.Bytes) })
+		g.Go(func() error { return w.writeRecords(w.refine, homes, ref.Stride, w.ix.records.Bytes) })
 	}
 	return g.Wait()
 }
 
 // writeRecords writes one kind of records, which begins at byte from of an item
 // and lies in its file as the stride says; those of neighbouring slots go together.
-func writeRecords(u *iopath.Updater, homes []home, s rescore.Stride, from int) error {
+func (w *writer) writeRecords(u *iopath.Updater, homes []home, s rescore.Stride, from int) error {
 	var patches []iopath.Patch
 	for i := range homes {
 		off, data := s.Offset(homes[i].slot), homes[i].item[from:from+s.Bytes]
@@ -314,7 +314,11 @@ func writeRecords(u *iopath.Updater, homes []home, s rescore.Stride, from int) e
 		}
 		patches = append(patches, iopath.Patch{Off: off, Data: slices.Clone(data)})
 	}
-	if err := u.WriteMany(patches); err != nil {
+	writers := 8
+	if !w.ix.store.compute.quiet() {
+		writers = 1 // the volume is the queries' first
+	}
+	if err := u.WriteMany(patches, writers); err != nil {
 		return err
 	}
 	return u.Sync()

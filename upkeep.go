@@ -356,9 +356,9 @@ func (u *upkeep) foldLargest(ctx context.Context) (string, error) {
 }
 
 // rounds works on postings in a few rounds side by side, so that some compute while
-// others wait for the volume.
+// others wait for the volume; in one while there are queries.
 func (u *upkeep) rounds(ctx context.Context, ids []uint32, pressed bool) (string, error) {
-	if len(ids) < 2 || u.manual {
+	if len(ids) < 2 || u.manual || !u.w.ix.store.compute.quiet() {
 		return u.round(ctx, ids, pressed)
 	}
 	var did [4]string

@@ -26,6 +26,9 @@ func (ix *Index) eachPosting(ctx context.Context, v *version, ids []uint32, f fu
 	})
 }
 
+// walkBeside is the same for the background while there are queries.
+const walkBeside = 4
+
 // postingIDs are the ids of the postings that exist, ascending.
 func (v *version) postingIDs() []uint32 {
 	var ids []uint32
@@ -55,6 +58,9 @@ func (ix *Index) eachPostingRaw(ctx context.Context, v *version, ids []uint32, f
 // walkIn issues reads 0 to n-1 in windows and hands their completions out in
 // order.
 func (ix *Index) walkIn(ctx context.Context, window, n int, issue func(b *iopath.Batch, i int), take func(iopath.Completion) error) error {
+	if isBackground(ctx) && !ix.store.compute.quiet() {
+		window = min(window, walkBeside)
+	}
 	for first := 0; first < n; first += window {
 		if err := ix.walkWindow(ctx, first, min(first+window, n), issue, take); err != nil {
 			return err

@@ -8,14 +8,10 @@ type Patch struct {
 	Data []byte
 }
 
-// manyWriters is how many patches of a WriteMany are written at one time. A volume
-// takes more, but each blocks a thread.
-const manyWriters = 8
-
-// WriteMany is WriteAt for each of the patches, which ascend and do not overlap,
-// several at one time. After an error any of them may be written, in part or
+// WriteMany is WriteAt for each of the patches, which ascend and do not overlap, up
+// to writers of them at one time; each blocks a thread. After an error any of them may be written, in part or
 // whole. Data is not kept. The error is a *WriteError of the first that failed.
-func (u *Updater) WriteMany(patches []Patch) error {
+func (u *Updater) WriteMany(patches []Patch, writers int) error {
 	if len(patches) == 0 {
 		return nil
 	}
@@ -29,7 +25,7 @@ func (u *Updater) WriteMany(patches []Patch) error {
 		if err != nil {
 			return err
 		}
-		return u.writeGroups(u.groups(patches))
+		return u.writeGroups(u.groups(patches), writers)
 	})
 }
 
@@ -48,8 +44,8 @@ func (u *Updater) groups(patches []Patch) (out [][]Patch) {
 
 // writeGroups writes groups side by side; one by one when Ops watches, so that
 // what it sees has an order.
-func (u *Updater) writeGroups(groups [][]Patch) error {
-	workers := min(manyWriters, len(groups))
+func (u *Updater) writeGroups(groups [][]Patch, writers int) error {
+	workers := max(1, min(writers, len(groups)))
 	if u.ops != nil {
 		workers = 1
 	}

@@ -45,7 +45,7 @@ func TestWriteMany(t *testing.T) {
 						copy(want[off:], data)
 						off += int64(len(data) + rapid.IntRange(0, 5000).Draw(rt, "gap"))
 					}
-					if err := u.WriteMany(patches); err != nil {
+					if err := u.WriteMany(patches, rapid.IntRange(0, 4).Draw(rt, "writers")); err != nil {
 						rt.Fatal(err)
 					}
 				}

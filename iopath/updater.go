@@ -8,6 +8,10 @@ import (
 	"syscall"
 )
 
+// pieceBytes is the longest write of an Updater: reads that come meanwhile wait for
+// no more than that.
+const pieceBytes = 128 << 10
+
 // Updater changes one file in place, at any offset. It is safe for concurrent
 // use: changes go one after the other, so that two neighbours in one block do
 // not undo each other, and Sync runs beside them. That holds within one Updater
@@ -176,7 +180,7 @@ func (u *Updater) write(p []byte, off int64) (n int, err error) {
 func (u *Updater) writePieces(p []byte, off int64) (n int, err error) {
 	for n < len(p) && err == nil {
 		var done int
-		done, err = u.writeAll(p[n:min(n+writerBytes, len(p))], off+int64(n))
+		done, err = u.writeAll(p[n:min(n+pieceBytes, len(p))], off+int64(n))
 		n += done
 	}
 	return n, err
@@ -184,7 +188,7 @@ func (u *Updater) writePieces(p []byte, off int64) (n int, err error) {
 
 // writeBlocks writes the blocks that p touches, from an aligned buffer.
 func (u *Updater) writeBlocks(p []byte, off int64) (n int, err error) {
-	buf, err := u.engine.pool.get(int(min(u.up(off+int64(len(p)))-u.down(off), writerBytes)))
+	buf, err := u.engine.pool.get(int(min(u.up(off+int64(len(p)))-u.down(off), pieceBytes)))
 	if err != nil {
 		return 0, err
 	}
@@ -192,7 +196,7 @@ func (u *Updater) writeBlocks(p []byte, off int64) (n int, err error) {
 	for n < len(p) {
 		from := off + int64(n)
 		lo := u.down(from)
-		end := min(off+int64(len(p)), lo+writerBytes)
+		end := min(off+int64(len(p)), lo+pieceBytes)
 		blocks := buf.data[:u.up(end)-lo]
 		if err := u.readEdges(blocks, lo, from, end); err != nil {
 			return n, err
@@ -284,9 +288,9 @@ func (u *Updater) zero(off, end int64) error {
 	if off >= end {
 		return nil
 	}
-	zeros := make([]byte, min(end-off, writerBytes))
+	zeros := make([]byte, min(end-off, pieceBytes))
 	for ; off < end; off += int64(len(zeros)) {
-		if _, err := u.write(zeros[:min(end-off, writerBytes)], off); err != nil {
+		if _, err := u.write(zeros[:min(end-off, pieceBytes)], off); err != nil {
 			return err
 		}
 	}
