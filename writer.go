@@ -223,10 +223,14 @@ func (ix *Index) changeable() (leave func(), err error) {
 // behind: then the delay grows, and at last the caller waits until it has caught
 // up. A failing upkeep is the caller's error, not a wait without end.
 func (w *writer) pace(ctx context.Context, n int) error {
+	tries := 0 // the step under way may have begun before it was over
 	for !w.upkeep.manual { // nobody would catch up
 		debt, err := w.upkeep.debt()
-		if err != nil {
+		if err != nil && tries == 2 {
 			return fmt.Errorf("maintenance cannot go on, and %w", err)
+		}
+		if err != nil { // what kept it from going on may be over: have it try again
+			tries++
 		}
 		wait := lire.Pace(debt)
 		if wait == 0 {
