@@ -99,10 +99,10 @@ func (t *txn) commit() error {
 	batch := t.batch
 	t.batch = nil
 	if err := batch.Commit(); err != nil {
-		// Whether the batch will be there after a restart is not known; what is in
-		// memory must not go on from here.
+		// Whether the batch will be there after a restart is not known: nothing that
+		// it names may be given back, and what is in memory must not go on from here.
 		t.w.broken.Store(&writeFault{fmt.Errorf("a commit failed in a way that only a restart settles: %w", err)})
-		return t.undo(err)
+		return err
 	}
 	t.publish()
 	return nil
@@ -252,6 +252,9 @@ func (w *writer) newExtent(bytes int) (posting.Extent, error) {
 
 // giveBack frees extents of a change that was not made.
 func (w *writer) giveBack(extents []posting.Extent) {
+	if w.usable() != nil {
+		return // a restart finds out what is free
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, e := range extents {

@@ -129,13 +129,17 @@ func (s *Store) openIndexes() error {
 		known[filepath.Base(indexDir(s.dir, row.ID))] = true
 		full := fullName(row.Bucket, row.Name)
 		ix, err := s.openIndex(row)
-		if err != nil {
+		s.mu.Lock()
+		if err == nil {
+			s.mu.indexes[full] = ix
+		} else {
 			err = publicError(err)
 			s.mu.broken[full] = err
-			s.log.Error("index cannot be used", "index", full, "err", err)
-			continue
 		}
-		s.mu.indexes[full] = ix
+		s.mu.Unlock()
+		if err != nil {
+			s.log.Error("index cannot be used", "index", full, "err", err)
+		}
 	}
 	if err := s.checkMemory(); err != nil {
 		return err
@@ -183,7 +187,8 @@ func (s *Store) clearLeftovers(known map[string]bool) error {
 	return errors.Join(err, os.MkdirAll(filepath.Join(s.dir, temporaryDir), 0o755))
 }
 
-// openIndex opens the files of one index and loads what stays in memory.
+// openIndex opens the files of one index and loads what stays in memory. Its
+// maintenance is started by the caller, when all that it uses is there.
 func (s *Store) openIndex(row catalog.Index) (*Index, error) {
 	ix, err := newIndex(s, row)
 	if err != nil {
@@ -194,7 +199,7 @@ func (s *Store) openIndex(row catalog.Index) (*Index, error) {
 		err = ix.load()
 	}
 	if err == nil {
-		err = ix.startWriter()
+		err = ix.prepareWriter()
 	}
 	if err != nil {
 		return nil, errors.Join(err, ix.close())

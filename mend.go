@@ -43,6 +43,7 @@ func (s *Store) reopenLeniently(bucket, name string, report *RepairReport) (*Ind
 	defer s.mu.Unlock()
 	delete(s.mu.broken, full)
 	s.mu.indexes[full] = ix
+	ix.writer.start()
 	return ix, nil
 }
 

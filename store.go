@@ -129,7 +129,13 @@ func (s *Store) open() (err error) {
 	if err := s.openIndexes(); err != nil {
 		return err
 	}
-	return s.openCache()
+	if err := s.openCache(); err != nil {
+		return err
+	}
+	for _, ix := range s.mu.indexes {
+		ix.writer.start()
+	}
+	return nil
 }
 
 // checkCatalogDir refuses to make a new catalog beside the files of indexes.

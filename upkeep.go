@@ -124,7 +124,9 @@ func (u *upkeep) run() {
 			return
 		case err != nil:
 			u.w.ix.store.log.Error("maintenance step failed", "index", u.w.ix.Name(), "err", err)
-			wait = faultDelay
+			if wait = faultDelay; u.w.usable() != nil {
+				wait = longRest
+			}
 		case did == "":
 			wait = u.restFor()
 		}
@@ -255,6 +257,11 @@ func (u *upkeep) step(ctx context.Context) (did string, err error) {
 	for _, try := range []func(context.Context) (string, error){
 		u.stepQueue, u.stepChecks, u.stepPressed, u.stepDrains, u.stepSweep, u.stepCalibrate, u.stepVacate, u.stepIdle, u.stepPullDown, u.stepTidy,
 	} {
+		// After a commit of unknown outcome not a byte more is written: a batch that
+		// may be durable names some.
+		if err = u.w.usable(); err != nil {
+			break
+		}
 		if did, err = try(ctx); did != "" || err != nil {
 			break
 		}

@@ -111,15 +111,6 @@ func (ix *Index) prepareWriter() error {
 	return nil
 }
 
-// startWriter is prepareWriter and start for an index that is being opened.
-func (ix *Index) startWriter() error {
-	if err := ix.prepareWriter(); err != nil {
-		return err
-	}
-	ix.writer.start()
-	return nil
-}
-
 // start begins the upkeep of the index.
 func (w *writer) start() {
 	if w != nil {
@@ -150,7 +141,7 @@ func (w *writer) close() error {
 			errs = append(errs, s.close(), w.ix.store.engine.Remove(s.path))
 		}
 	}
-	if w.active != nil && w.active.landed == 0 {
+	if w.active != nil && w.active.landed == 0 && w.usable() == nil {
 		errs = append(errs, w.ix.store.engine.Remove(w.active.path))
 	}
 	for _, u := range []*iopath.Updater{w.postings, w.records, w.refine} {
@@ -223,7 +214,7 @@ func (ix *Index) changeable() (leave func(), err error) {
 // behind: then the delay grows, and at last the caller waits until it has caught
 // up. A failing upkeep is the caller's error, not a wait without end.
 func (w *writer) pace(ctx context.Context, n int) error {
-	tries := 0 // the step under way may have begun before it was over
+	tries := 0             // the step under way may have begun before it was over
 	for !w.upkeep.manual { // nobody would catch up
 		debt, err := w.upkeep.debt()
 		if err != nil && tries == 2 {
