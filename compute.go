@@ -10,15 +10,27 @@ import (
 // compute bounds the goroutines that route, encode and divide for writers and
 // maintenance. While queries come in, one processor is left to them, so that a
 // query whose reads have arrived does not queue behind long computations; when
-// there are none, all processors work.
+// there are none, all processors work. While there are, a place also rests after
+// each use: what follows a computation (the commit, the catalog's tables, the
+// volume) is not counted here and grows with it, and a reader that comes back from
+// the kernel needs a processor at once.
 type compute struct {
 	always  chan struct{} // one place for each processor but one, and at least one
 	idle    chan struct{} // one more, taken while there are no queries
 	queried atomic.Int64  // when the last query began, Unix nanoseconds
 }
 
-// quietAfter is how long after a query its processor goes back to writers.
-const quietAfter = 50 * time.Millisecond
+const (
+	// quietAfter is how long after a query its processor goes back to writers.
+	quietAfter = 50 * time.Millisecond
+	// restShare is how long a place rests while queries come in, as a multiple of the
+	// time it was used. Measured by bench mixed on two processors: at 0 the p99 of
+	// queries under a load is 3.6 times the quiet one, at 2 it is 2.7 times, and
+	// writers reach three quarters of the rate.
+	restShare = 2
+	// maxRest bounds the rest after one long computation.
+	maxRest = 100 * time.Millisecond
+)
 
 func newCompute() *compute {
 	n := runtime.GOMAXPROCS(0)
@@ -40,7 +52,7 @@ func (c *compute) quiet() bool {
 func (c *compute) enter(ctx context.Context) (leave func(), err error) {
 	select {
 	case c.always <- struct{}{}:
-		return func() { <-c.always }, nil
+		return c.rest(), nil
 	default:
 	}
 	if c.quiet() {
@@ -52,8 +64,21 @@ func (c *compute) enter(ctx context.Context) (leave func(), err error) {
 	}
 	select {
 	case c.always <- struct{}{}:
-		return func() { <-c.always }, nil
+		return c.rest(), nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
+	}
+}
+
+// rest returns the function that gives a place back, at once or, while there are
+// queries, after its rest. The caller never waits.
+func (c *compute) rest() (leave func()) {
+	start := time.Now()
+	return func() {
+		if c.quiet() {
+			<-c.always
+			return
+		}
+		time.AfterFunc(min(restShare*time.Since(start), maxRest), func() { <-c.always })
 	}
 }

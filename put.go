@@ -52,17 +52,22 @@ func (ix *Index) Put(ctx context.Context, records []Record) error {
 }
 
 // deliver prepares a request and submits it, again when the index lost its last
-// posting in between.
+// posting in between or when a posting had no room for it.
 func (w *writer) deliver(ctx context.Context, r *request) error {
 	for {
 		err := w.prepare(ctx, r)
 		if err == nil {
 			err = w.submit(r)
 		}
-		if !errors.Is(err, errNoPosting) {
+		switch {
+		case errors.Is(err, errCrowded):
+			err = w.awaitCut(ctx, r.crowd)
+		case errors.Is(err, errNoPosting):
+			err = w.bootstrap(r.puts)
+		default:
 			return err
 		}
-		if err := w.bootstrap(r.puts); err != nil {
+		if err != nil {
 			return err
 		}
 		*r = request{puts: r.puts, direct: r.direct, fresh: r.fresh}

@@ -66,6 +66,8 @@ type request struct {
 
 	deleted int  // of deletes, how many keys were there
 	moved   int  // of puts that are moves, how many still applied
+	crowded bool // by the posting crowd; the caller waits for its cut and starts again
+	crowd   uint32
 	stale   bool // the index had no posting to put into; the caller starts again
 	done    bool
 	err     error
@@ -174,10 +176,19 @@ func (w *writer) commitGroup(group []*request) {
 	t := w.begin()
 	var err error
 	seen := map[string]placed{} // what the group has done to keys so far
+	waits := 0
 	for _, r := range group {
-		if err == nil {
-			err = t.apply(r, seen)
+		if err != nil {
+			break
 		}
+		if r.crowd, r.crowded = t.crowdedBy(r); r.crowded {
+			waits++
+			continue
+		}
+		err = t.apply(r, seen)
+	}
+	if waits == len(group) {
+		err = errCrowded
 	}
 	if err == nil {
 		err = t.commit()
@@ -186,7 +197,9 @@ func (w *writer) commitGroup(group []*request) {
 	}
 	for _, r := range group {
 		r.done = true
-		r.err = err
+		if r.err = err; r.crowded && err == nil {
+			r.err = errCrowded
+		}
 	}
 	if err == nil {
 		w.upkeep.noticed(t)

@@ -39,6 +39,9 @@ type Workload struct {
 	Passes int
 	// Duration, when above 0, takes the place of Passes: no query starts later.
 	Duration time.Duration
+	// Until, when set, takes the place of Passes and Duration: no query starts
+	// after it is closed.
+	Until <-chan struct{}
 	// Warmup is the number of passes before those that are measured. Default 0.
 	Warmup int
 	// Score, when set, judges every measured answer.
@@ -93,7 +96,7 @@ func (w Workload) Run(ctx context.Context, target Searcher) (*WorkloadReport, er
 	}
 	if w.Warmup > 0 {
 		warm := w
-		warm.Passes, warm.Duration, warm.Score = w.Warmup, 0, nil
+		warm.Passes, warm.Duration, warm.Until, warm.Score = w.Warmup, 0, nil, nil
 		if _, err := warm.measure(ctx, target); err != nil {
 			return nil, err
 		}
@@ -142,6 +145,14 @@ func (w *Workload) client(ctx context.Context, target Searcher, t *tally, next *
 
 // ended tells whether query number n is one too many. The first is always sent.
 func (w *Workload) ended(n int64, start time.Time) bool {
+	if w.Until != nil {
+		select {
+		case <-w.Until:
+			return n > 0
+		default:
+			return false
+		}
+	}
 	if w.Duration > 0 {
 		return n > 0 && time.Since(start) >= w.Duration
 	}
@@ -150,7 +161,7 @@ func (w *Workload) ended(n int64, start time.Time) bool {
 
 // total is the number of queries, 0 when the clock decides.
 func (w *Workload) total() int64 {
-	if w.Duration > 0 {
+	if w.Duration > 0 || w.Until != nil {
 		return 0
 	}
 	return int64(w.Passes) * int64(len(w.Queries))
