@@ -13,6 +13,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -140,7 +141,7 @@ func refineAll(ix *Index, q []float32) error {
 	s.forced = &rules{probe: maxSearchProbe, limit: maxRescored, firstWave: firstWave, odds: math.Inf(-1), eps: noBound / 2}
 	s.begin(q, 1, &QueryOptions{})
 	defer s.end()
-	return publicError(s.search(context.Background()))
+	return publicError(s.search(newClock(context.Background(), time.Time{})))
 }
 
 // TestTruncatedFiles: a file that ends early is noticed, when the index opens or

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -289,7 +290,7 @@ func (m *machine) finish(rt *rapid.T) {
 	}
 	i := rapid.IntRange(0, len(m.slow)-1).Draw(rt, "which")
 	s := m.slow[i].searcher
-	err := s.search(context.Background())
+	err := s.search(newClock(context.Background(), time.Time{}))
 	var got []Match
 	if err == nil {
 		got, err = s.answer()

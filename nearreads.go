@@ -49,7 +49,8 @@ func spans(places []recordPlace, size int) (order []int, out []span) {
 
 // walkNear reads size bytes at each place that is not in memory, in the order of
 // the places on the volume, and calls f with each, or with the error of its read. The bytes are
-// valid during the call.
+// valid during the call. Where a read fails, its records are read one by one: those
+// that lie around a bad spot are not lost with it.
 func (ix *Index) walkNear(ctx context.Context, places []recordPlace, size int, f func(i int, data []byte, err error) error) error {
 	for i := range places {
 		if m := places[i].mem; m != nil {
@@ -63,6 +64,9 @@ func (ix *Index) walkNear(ctx context.Context, places []recordPlace, size int, f
 		b.Read(places[order[reads[i].first]].file, reads[i].off, reads[i].len, uint64(i))
 	}, func(c iopath.Completion) error {
 		s := &reads[c.Tag]
+		if c.Err != nil && lasting(c.Err) {
+			return ix.walkSingly(ctx, places, order[s.first:s.end], size, f)
+		}
 		for _, at := range order[s.first:s.end] {
 			var data []byte
 			if c.Err == nil {
@@ -76,15 +80,27 @@ func (ix *Index) walkNear(ctx context.Context, places []recordPlace, size int, f
 	})
 }
 
+// walkSingly is walkNear for some of the places, by reads of their own.
+func (ix *Index) walkSingly(ctx context.Context, places []recordPlace, which []int, size int, f func(i int, data []byte, err error) error) error {
+	return ix.walkIn(ctx, walkAhead, len(which), func(b *iopath.Batch, i int) {
+		p := &places[which[i]]
+		b.Read(p.file, p.off, size, uint64(i))
+	}, func(c iopath.Completion) error {
+		return f(which[c.Tag], c.Data, c.Err)
+	})
+}
+
 // readNear reads the vector records at the places and calls f with each, in the
-// order of the places on the volume; the record is valid during the call.
+// order of the places on the volume; the record is valid during the call. It stops
+// at the first that cannot be read, which is noted as damaged.
 func (ix *Index) readNear(ctx context.Context, places []recordPlace, f func(i int, rec *rescore.Record) error) error {
 	return ix.walkNear(ctx, places, ix.records.Bytes, func(i int, data []byte, err error) error {
-		if err != nil {
-			return err
+		var rec rescore.Record
+		if err == nil {
+			rec, err = ix.decodeRecord(data, &places[i])
 		}
-		rec, err := ix.decodeRecord(data, &places[i])
 		if err != nil {
+			ix.damage.slot(places[i].slot, err)
 			return err
 		}
 		return f(i, &rec)

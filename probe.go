@@ -3,6 +3,7 @@ package sprat
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -49,7 +50,7 @@ func (s *searcher) nextWave(budget int) int {
 		why = "all postings"
 	}
 	if s.late() {
-		end, why = s.next, "deadline"
+		end, why = s.next, stopDeadline
 	}
 	s.work.Stop = why
 	return end
@@ -169,6 +170,7 @@ func (s *searcher) probePart(ctx context.Context, end int) error {
 func (s *searcher) wave() *iopath.Batch {
 	if s.batch == nil {
 		s.batch = s.ix.store.engine.NewBatch()
+		s.batch.SetClass(s.class)
 	}
 	return s.batch
 }
@@ -236,9 +238,11 @@ func (s *searcher) inOrder(ctx context.Context, reads int, f func(tag int, data 
 		s.flying = append(s.flying, b == nil)
 	}
 	if reads > 0 {
-		if err := s.batch.Submit(ctx); err != nil {
+		held, err := s.submit(ctx)
+		if err != nil {
 			return err
 		}
+		defer s.ix.store.admission.buffers.Release(held)
 	}
 	for done := 0; ; reads-- {
 		for done < len(s.arrived) && (s.arrived[done] != nil || reads == 0) {
@@ -253,18 +257,50 @@ func (s *searcher) inOrder(ctx context.Context, reads int, f func(tag int, data 
 		if reads == 0 {
 			return nil
 		}
-		asked := time.Now()
-		c, err := s.batch.Next(ctx)
-		s.waited += time.Since(asked)
+		c, err := s.receive(ctx)
 		if err != nil {
 			return err
 		}
 		if c.Err != nil {
+			if cause := context.Cause(ctx); cause != nil && errors.Is(c.Err, cause) {
+				return cause // nothing is wrong with what it was to read
+			}
 			s.failed = int(c.Tag)
 			return c.Err
 		}
 		s.arrived[c.Tag] = c.Data
 	}
+}
+
+// submit waits for room for the wave's buffers and submits the wave.
+func (s *searcher) submit(ctx context.Context) (held int64, err error) {
+	adm, asked := s.ix.store.admission, time.Now()
+	held, err = adm.acquire(ctx, adm.buffers, s.batch.Staged())
+	if err == nil {
+		if err = s.batch.Submit(ctx); err != nil {
+			adm.buffers.Release(held)
+		} else if s.partial && s.late() {
+			s.batch.Hurry()
+		}
+	}
+	s.waited += time.Since(asked)
+	return held, err
+}
+
+// receive waits for a read of the wave. A last wave, for which ctx allows more than
+// the deadline, hurries from then on.
+func (s *searcher) receive(ctx context.Context) (iopath.Completion, error) {
+	asked := time.Now()
+	defer func() { s.waited += time.Since(asked) }()
+	if ctx == s.clock.hard && ctx != s.clock.soft && s.clock.soft.Err() == nil {
+		c, err := s.batch.Next(s.clock.soft)
+		if !errors.Is(err, errLate) {
+			return c, err
+		}
+		s.overdue(err)
+		s.batch.Hurry()
+	}
+	return s.batch.Next(ctx)
 }
 
 func (s *searcher) readCount() int { return int(s.reads) }

@@ -94,14 +94,48 @@ func (ix *Index) sampleLive(ctx context.Context, v *version, c *calibrator) erro
 	if err != nil {
 		return err
 	}
-	members, _, err := ix.readMembers(ctx, v, entries)
-	for i := range members {
-		c.rows, c.raw = append(c.rows, uint64(entries[i].Slot)), append(c.raw, members[i].vector...)
+	if err != nil {
+		return err
+	}
+	places, vectors := make([]recordPlace, len(entries)), make([][]float32, len(entries))
+	for i, e := range entries {
+		if places[i], err = ix.recordPlace(v, e.Slot, e.Generation); err != nil {
+			return err
+		}
+	}
+	err = ix.readSound(ctx, places, func(i int, rec *rescore.Record) {
+		vectors[i] = make([]float32, ix.row.Dimension)
+		rec.Vector(vectors[i])
+	})
+	for i, x := range vectors {
+		if x != nil {
+			c.rows, c.raw = append(c.rows, uint64(entries[i].Slot)), append(c.raw, x...)
+		}
 	}
 	if err == nil {
 		c.prepare(v.space, func(uint64) bool { return true })
 	}
 	return err
+}
+
+// readSound is readNear for those of the records that can be read; the others are
+// noted as damaged.
+func (ix *Index) readSound(ctx context.Context, places []recordPlace, f func(i int, rec *rescore.Record)) error {
+	return ix.walkNear(ctx, places, ix.records.Bytes, func(i int, data []byte, err error) error {
+		var rec rescore.Record
+		if err == nil {
+			rec, err = ix.decodeRecord(data, &places[i])
+		}
+		switch {
+		case err == nil:
+			f(i, &rec)
+		case lasting(err):
+			ix.damage.slot(places[i].slot, err)
+		default:
+			return err
+		}
+		return nil
+	})
 }
 
 // eachLive calls f with every live slot, ascending.
@@ -126,21 +160,10 @@ func (ix *Index) observeLive(ctx context.Context, v *version, c *calibrator) err
 	var window []recordPlace
 	vec, rotated, inner := make([]float32, ix.row.Dimension), make([]float32, ix.layout.D), v.space.inner()
 	flush := func() error {
-		err := ix.walkNear(ctx, window, ix.records.Bytes, func(i int, data []byte, err error) error {
-			var rec rescore.Record
-			if err == nil {
-				rec, err = ix.decodeRecord(data, &window[i])
-			}
-			if err != nil {
-				if lasting(err) {
-					return nil
-				}
-				return err
-			}
+		err := ix.readSound(ctx, window, func(i int, rec *rescore.Record) {
 			rec.Vector(vec)
 			v.space.data(rotated, vec, inner)
 			c.observe(&o, rotated, uint64(window[i].slot))
-			return nil
 		})
 		window = window[:0]
 		return err
@@ -176,7 +199,15 @@ func (ix *Index) holdersOf(ctx context.Context, v *version, c *calibrator) (map[
 		}
 	}
 	ids := slices.DeleteFunc(v.postingIDs(), ix.damage.bad)
-	err := ix.eachPosting(ctx, v, ids, func(id uint32, p *posting.View) error {
+	err := ix.eachPostingRaw(ctx, v, ids, func(id uint32, e posting.Extent, data []byte, err error) error {
+		var p posting.View
+		if err == nil {
+			p, err = ix.layout.Parse(data, id)
+			err = posting.Located(err, ix.path(postingsFile), e.Offset())
+		}
+		if err != nil {
+			return ix.writer.upkeep.setAside(id, err)
+		}
 		for i := range p.N {
 			note(id, p.Slot(i), p.Generation(i))
 		}

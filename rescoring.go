@@ -2,8 +2,10 @@ package sprat
 
 import (
 	"context"
+	"errors"
 	"slices"
 
+	"github.com/spratdb/sprat/iopath"
 	"github.com/spratdb/sprat/rescore"
 )
 
@@ -219,11 +221,29 @@ func (s *searcher) readPart(ctx context.Context, reads []rescore.Read, away []in
 		}
 		return s.takeRecord(&s.cands.All()[away[i-len(reads)]], data, places[i-len(reads)])
 	})
+	if err != nil && s.failed >= 0 {
+		s.noteUnread(err, reads, places)
+	}
 	if s.trace != nil {
 		s.say("rescore wave: %d refine and %d record reads, %d of them landed; %d refined, %d exact so far\n",
 			refines, fly-refines, fly-len(reads), s.work.Refined, s.work.Exact)
 	}
 	return err
+}
+
+// noteUnread notes what the read that failed was for; the upkeep finds out which
+// of it is damaged.
+func (s *searcher) noteUnread(err error, reads []rescore.Read, away []recordPlace) {
+	var unread *iopath.ReadError
+	switch {
+	case !errors.As(err, &unread): // noted where it was decoded
+	case s.failed >= len(reads):
+		s.ix.damage.slot(away[s.failed-len(reads)].slot, err)
+	default:
+		for i := reads[s.failed].First; i < reads[s.failed].Last; i++ {
+			s.ix.damage.slot(s.cands.All()[s.planner.Order(i)].Slot, err)
+		}
+	}
 }
 
 // take takes in the candidates that one read serves.
@@ -256,7 +276,9 @@ func (s *searcher) take(r rescore.Read, data []byte) error {
 func (s *searcher) takeRefine(c *rescore.Candidate, b []byte, off int64) error {
 	est, sigma, err := s.refiner.Estimate(s.ix.refine, b, c.Slot, &s.query)
 	if err != nil {
-		return rescore.Located(err, s.ix.path(refineFile), off)
+		err = rescore.Located(err, s.ix.path(refineFile), off)
+		s.ix.damage.slot(c.Slot, err)
+		return err
 	}
 	c.Dist, c.Sigma, c.Tier = est, sigma, rescore.Refined
 	s.work.Refined++

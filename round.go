@@ -83,7 +83,7 @@ func (u *upkeep) runRound(ctx context.Context, ids []uint32, r *round) (string, 
 // aside.
 func (r *round) read(ctx context.Context, ids []uint32) error {
 	ix := r.u.w.ix
-	ids = slices.DeleteFunc(slices.Clone(ids), func(id uint32) bool { return !exists(r.v, id) || ix.damage.bad(id) })
+	ids = slices.DeleteFunc(slices.Clone(ids), func(id uint32) bool { return !exists(r.v, id) || r.u.leftOut(id) })
 	return ix.eachPostingRaw(ctx, r.v, ids, func(id uint32, e posting.Extent, data []byte, err error) error {
 		var p posting.View
 		if err == nil {

@@ -38,11 +38,25 @@ func (ix *Index) Query(ctx context.Context, q []float32, k int, opts QueryOption
 		return nil, err
 	}
 	ix.store.compute.query()
+	clock := newClock(ctx, opts.Deadline)
+	defer clock.end()
+	adm := ix.store.admission
+	held, err := adm.acquire(clock.soft, adm.queries, ix.queryBytes(k, &opts))
+	if errors.Is(err, errLate) {
+		return &Result{Partial: true, Work: Work{Stop: stopDeadline}}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer adm.queries.Release(held)
 	s := ix.searchers.Get().(*searcher)
 	defer ix.searchers.Put(s)
-	res, err := s.run(ctx, q, k, &opts)
+	res, err := s.run(clock, q, k, &opts)
 	return res, publicError(err)
 }
+
+// stopDeadline is Work.Stop of a query that its deadline has ended.
+const stopDeadline = "deadline"
 
 func (ix *Index) checkQuery(q []float32, k int, o *QueryOptions) error {
 	switch {
@@ -67,6 +81,8 @@ type searcher struct {
 	v      *version // held while a query is under way
 	cache  *cache   // of the store; nil reads everything from the volume
 	rules  rules
+	clock  clock        // of the query under way
+	class  iopath.Class // of its reads
 	forced *rules       // of a calibration; nil in every query of a user
 	trial  *calibration // that is being measured; nil likewise
 	calib  *calibration // in force
@@ -124,14 +140,14 @@ func newSearcher(ix *Index) *searcher {
 	}
 }
 
-func (s *searcher) run(ctx context.Context, q []float32, k int, opts *QueryOptions) (*Result, error) {
+func (s *searcher) run(c clock, q []float32, k int, opts *QueryOptions) (*Result, error) {
 	start := time.Now()
-	if err := ctx.Err(); err != nil {
+	if err := c.hard.Err(); err != nil {
 		return nil, err // even when the cache holds all that is needed
 	}
 	s.begin(q, k, opts)
 	defer s.end()
-	if err := s.search(ctx); err != nil {
+	if err := s.search(c); err != nil {
 		return nil, err
 	}
 	matches, err := s.answer()
@@ -146,12 +162,30 @@ func (s *searcher) run(ctx context.Context, q []float32, k int, opts *QueryOptio
 	return res, nil
 }
 
-// search fills rows with exact candidates.
-func (s *searcher) search(ctx context.Context) error {
-	if err := s.probe(ctx); err != nil {
-		return err
+// search fills rows with exact candidates. At its deadline it goes on with what it
+// has, and a little later ends with that.
+func (s *searcher) search(c clock) error {
+	s.clock, s.class = c, iopath.Foreground
+	if isBackground(c.hard) {
+		s.class = iopath.Maintenance
 	}
-	return s.rescore(ctx)
+	err := s.probe(s.clock.soft)
+	if err == nil || s.overdue(err) {
+		err = s.rescore(s.clock.hard)
+	}
+	if s.overdue(err) {
+		return nil
+	}
+	return err
+}
+
+// overdue says that an error is that of the query's deadline, and notes it.
+func (s *searcher) overdue(err error) bool {
+	if !errors.Is(err, errLate) {
+		return false
+	}
+	s.partial, s.work.Stop = true, stopDeadline
+	return true
 }
 
 // begin sets the searcher up for a query; end lets go of what it held.

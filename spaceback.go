@@ -5,6 +5,7 @@ import (
 	"context"
 	"math/bits"
 	"slices"
+	"time"
 
 	"github.com/spratdb/sprat/internal/catalog"
 	"github.com/spratdb/sprat/posting"
@@ -59,7 +60,7 @@ func (u *upkeep) lastPostings(n int) []uint32 {
 // sweep can cut the record files.
 func (u *upkeep) stepVacate(ctx context.Context) (string, error) {
 	w, ix := u.w, u.w.ix
-	if !u.unhurried() || !u.vacating {
+	if !u.unhurried() || time.Now().UnixNano() < u.noVacate.Load() {
 		return "", nil
 	}
 	v := ix.acquire()
@@ -75,7 +76,9 @@ func (u *upkeep) stepVacate(ctx context.Context) (string, error) {
 	}
 	members, _, err := ix.readMembers(ctx, v, entries)
 	if err != nil {
-		u.vacating = !lasting(err) // what cannot be read cannot be moved: not again
+		if lasting(err) { // what cannot be read cannot be moved: not now again
+			u.noVacate.Store(time.Now().Add(damageDelay).UnixNano())
+		}
 		return "", err
 	}
 	w.limitSlots(uint32(want))

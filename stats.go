@@ -1,6 +1,7 @@
 package sprat
 
 import (
+	"errors"
 	"math/bits"
 	"os"
 	"path/filepath"
@@ -81,7 +82,7 @@ func (ix *Index) upkeepStats(v *version) UpkeepStats {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	st.Steps = u.mu.steps
-	if u.mu.fault != nil {
+	if u.mu.fault != nil && !errors.Is(u.mu.fault, ErrClosed) {
 		st.Fault = u.mu.fault.Error()
 	}
 	return st
@@ -184,6 +185,9 @@ func (s *Store) Stats() (StoreStats, error) {
 	}
 	for _, full := range names {
 		ix, err := s.opened(full)
+		if errors.Is(err, ErrNotFound) {
+			continue // dropped since
+		}
 		if err != nil {
 			if st.Broken == nil {
 				st.Broken = map[string]string{}

@@ -44,8 +44,9 @@ type Store struct {
 	engine  *iopath.Engine
 	cache   *cache // nil when there is none
 
-	hooks   hooks
-	compute *compute
+	hooks     hooks
+	compute   *compute
+	admission *admission
 	// indexCount is the number of open indexes, for their shares of memory.
 	indexCount atomic.Int64
 	ballast    ballast
@@ -70,6 +71,7 @@ type Store struct {
 type hooks struct {
 	ops    iopath.Ops    // is asked before each change of the file system
 	faults iopath.Faults // decides the fate of each read
+	model  *iopath.Model // is the volume
 	manual bool          // indexes do not maintain themselves: the test steps
 }
 
@@ -92,7 +94,7 @@ func openWith(dir string, opts Options, h hooks) (*Store, error) {
 	if opts.MemoryLimit < minMemoryLimit {
 		return nil, &MemoryLimitError{What: "an empty store", Limit: opts.MemoryLimit, Needed: minMemoryLimit}
 	}
-	s := &Store{dir: dir, opts: opts, log: opts.Logger, hooks: h, compute: newCompute()}
+	s := &Store{dir: dir, opts: opts, log: opts.Logger, hooks: h, compute: newCompute(), admission: newAdmission(opts.MemoryLimit)}
 	s.ending, s.end = context.WithCancel(context.Background())
 	s.mu.indexes = map[string]*Index{}
 	s.mu.broken = map[string]error{}
@@ -122,9 +124,12 @@ func (s *Store) open() (err error) {
 	}
 	if s.engine, err = iopath.Open(s.dir, iopath.Config{
 		Engine: s.opts.IOEngine, Direct: s.opts.Direct, Depth: s.opts.QueueDepth, Logger: s.log,
-		Ops: s.hooks.ops, Faults: s.hooks.faults,
+		Ops: s.hooks.ops, Faults: s.hooks.faults, Model: s.hooks.model,
 	}); err != nil {
 		return err
+	}
+	if p, ok := s.Volume(); ok {
+		s.engine.StartFrom(p.Depth)
 	}
 	if err := s.openIndexes(); err != nil {
 		return err

@@ -3,6 +3,8 @@ package sprat
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/spratdb/sprat/internal/catalog"
 )
@@ -41,12 +43,16 @@ func (u *upkeep) stepSweep(ctx context.Context) (string, error) {
 	defer v.release()
 	s := &u.sweep
 	if !s.under {
-		cut := u.w.emptyTail()
+		cut := 0
+		if ix.damage.anyPosting() == nil { // who knows what those name
+			cut = u.w.emptyTail()
+		}
 		purge := u.purge.asked.Load() > 0
 		if !sweepDue(v, ix.row.Copies) && !purge && cut == 0 {
 			return "", nil
 		}
 		*s = sweep{under: true, deaths: v.state.Deaths, purge: purge, retired: v.retired(), cut: cut}
+		u.blind.Store(false)
 		u.w.limitSlots(uint32(cut))
 	}
 	var ids []uint32
@@ -62,16 +68,34 @@ func (u *upkeep) stepSweep(ctx context.Context) (string, error) {
 		}
 		return cmp.Or(did, "sweep"), err
 	}
-	did, err := "swept", u.endSweep()
+	unseen := u.unseen()
+	if unseen != nil { // entries of any slot may be left
+		s.retired, s.cut = nil, 0
+	}
+	err := u.endSweep()
 	if err == nil {
-		if s.purge {
+		switch {
+		case s.purge && unseen != nil:
+			err = fmt.Errorf("what is dead cannot be purged: %w", unseen)
+		case s.purge:
 			u.purge.done.Add(1)
 		}
 		*s = sweep{}
 		u.w.limitSlots(0)
 	}
-	return did, err
+	return "swept", err
 }
+
+// unseen is why the sweep that ends has not seen every posting, nil when it has.
+func (u *upkeep) unseen() error {
+	if !u.blind.Load() {
+		return nil
+	}
+	return cmp.Or(u.w.ix.damage.anyPosting(), errUnread)
+}
+
+// errUnread is of a posting that could not be read and now can.
+var errUnread = errors.New("a posting could not be read for a while")
 
 // retired are the dead slots of the last generation.
 func (v *version) retired() []uint32 {

@@ -43,7 +43,12 @@ type upkeep struct {
 	stepping sync.Mutex
 	sweep    sweep
 	pulled   int64 // length of the posting file at which gaps were last filled
-	vacating bool  // vectors may be moved out of the end of the record files
+	// blind says that a posting was left out because it could not be read. Rounds
+	// of one step run side by side.
+	blind atomic.Bool
+	// noVacate is until when no vectors are moved out of the end of the record
+	// files because one could not be read, Unix nanoseconds.
+	noVacate atomic.Int64
 
 	tidy tidying
 
@@ -83,7 +88,7 @@ const (
 )
 
 func newUpkeep(w *writer) *upkeep {
-	u := &upkeep{w: w, queue: lire.NewQueue(), kick: make(chan struct{}, 1), manual: w.ix.store.hooks.manual, vacating: true}
+	u := &upkeep{w: w, queue: lire.NewQueue(), kick: make(chan struct{}, 1), manual: w.ix.store.hooks.manual}
 	u.ctx, u.end = context.WithCancel(inBackground(context.Background()))
 	u.mu.stepped = make(chan struct{})
 	return u
@@ -218,8 +223,9 @@ func (u *upkeep) debt() (float64, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	// A posting of one and a half times the size at which it is cut, three times its
-	// target, is as large as any may get.
-	debt := max(u.deltaLoad(), 2*(u.mu.worst-1))
+	// target, is as large as any may get. Writers stop a little before that, for the
+	// groups under way and what a cut moves to its neighbours.
+	debt := max(u.deltaLoad(), 2.5*(u.mu.worst-1))
 	if u.mu.fault != nil && debt >= 1 {
 		return debt, u.mu.fault
 	}
@@ -255,7 +261,7 @@ func (u *upkeep) step(ctx context.Context) (did string, err error) {
 	u.stepping.Lock()
 	defer u.stepping.Unlock()
 	for _, try := range []func(context.Context) (string, error){
-		u.stepQueue, u.stepChecks, u.stepPressed, u.stepDrains, u.stepSweep, u.stepCalibrate, u.stepVacate, u.stepIdle, u.stepPullDown, u.stepTidy,
+		u.stepRecheck, u.stepQueue, u.stepChecks, u.stepPressed, u.stepDrains, u.stepSweep, u.stepCalibrate, u.stepVacate, u.stepIdle, u.stepPullDown, u.stepTidy,
 	} {
 		// After a commit of unknown outcome not a byte more is written: a batch that
 		// may be durable names some.
@@ -265,6 +271,9 @@ func (u *upkeep) step(ctx context.Context) (did string, err error) {
 		if did, err = try(ctx); did != "" || err != nil {
 			break
 		}
+	}
+	if err != nil && u.ctx.Err() != nil {
+		err = ErrClosed // and not that the step was cut off by that
 	}
 	u.newWorst()
 	u.mu.Lock()
@@ -385,9 +394,9 @@ func (u *upkeep) rounds(ctx context.Context, ids []uint32, pressed bool) (string
 }
 
 // Settle waits until the maintenance of the index has nothing left to do: deltas
-// are folded, postings within their limits, freed space is given back. Writers
-// that go on meanwhile prolong it. Errors: the context's, ErrClosed, and what
-// keeps maintenance from going on.
+// are folded, postings within their limits, freed space is given back. What could
+// not be read is tried once more. Writers that go on meanwhile prolong it. Errors:
+// the context's, ErrClosed, and what keeps maintenance from going on.
 func (ix *Index) Settle(ctx context.Context) error {
 	leave, err := ix.changeable()
 	if err != nil {
@@ -395,6 +404,7 @@ func (ix *Index) Settle(ctx context.Context) error {
 	}
 	defer leave()
 	u := ix.writer.upkeep
+	u.tryAgain()
 	u.hurried.Add(1)
 	defer u.hurried.Add(-1)
 	for steps := 0; ; steps++ {

@@ -121,5 +121,6 @@ func (s *Store) SetVolume(_ context.Context, p VolumeProfile) error {
 	if err := os.Rename(path+".new", path); err != nil {
 		return err
 	}
+	s.engine.StartFrom(p.Depth)
 	return iopath.SyncDir(s.dir)
 }

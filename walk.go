@@ -73,7 +73,7 @@ func (ix *Index) walkWindow(ctx context.Context, first, end int, issue func(*iop
 	b := ix.store.engine.NewBatch()
 	defer b.Release()
 	if isBackground(ctx) {
-		b.Background()
+		b.SetClass(iopath.Maintenance)
 	}
 	for i := first; i < end; i++ {
 		issue(b, i)

@@ -31,8 +31,9 @@ type Batch struct {
 	bytes   int64
 	waves   int64
 
-	background bool  // of the background class
-	places     int64 // held in the background's share
+	class  Class
+	places int64          // held in the share of those behind the foreground
+	flows  [maxRings]flow // what waits in each of the backend's queues, under its lock
 
 	released atomic.Bool   // set under mu; the engine peeks at it without
 	wake     chan struct{} // capacity 1; may hold a stale token, so waiters loop
@@ -215,6 +216,15 @@ func (b *Batch) take() bool {
 	b.mu.head, b.mu.tail = nil, nil
 	b.mu.waiting = b.ready == nil && b.driver == nil
 	return b.ready != nil
+}
+
+// Staged is the bytes that the reads of the next wave take in buffers.
+func (b *Batch) Staged() int64 {
+	var n int64
+	for r := b.staged.head; r != nil; r = r.next {
+		n += int64(r.length+pageBytes-1) &^ (pageBytes - 1)
+	}
+	return n
 }
 
 // Pending is the number of submitted reads that Next has not yet returned.

@@ -33,7 +33,7 @@ func TestBackgroundHasAShare(t *testing.T) {
 	read := func(ctx context.Context, n int, off int64, background bool) (*Batch, error) {
 		b := e.NewBatch()
 		if background {
-			b.Background()
+			b.SetClass(Maintenance)
 		}
 		for i := range n {
 			b.Read(f, off+int64(i)*4096, 4096, uint64(i))

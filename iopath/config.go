@@ -48,9 +48,10 @@ type Config struct {
 	// direct mode: with it Auto means DirectOff.
 	Direct string
 
-	// Depth bounds the reads that are with the kernel at one time, 1..4096;
-	// what exceeds it waits in order inside the engine. Default 256 for
-	// io_uring and 64 for pread and mmap, where each costs a thread.
+	// Depth bounds the reads that are with the kernel at one time, 1..4096; what
+	// exceeds it waits inside the engine. By default the engine finds the bound
+	// itself, near the knee of the volume, and follows when that changes, up to 256
+	// for io_uring and 64 for pread and mmap, where each costs a thread.
 	Depth int
 
 	// Background bounds the reads of the background class that are with the engine
@@ -73,6 +74,11 @@ type Config struct {
 	// Faults lets tests decide the fate of read attempts; see Faults. It must
 	// be nil in production, and nil is the default.
 	Faults Faults
+
+	// Model holds reads as a volume of given limits would; see Model. Auto then
+	// means Pread, and IOUring is refused: it waits in the kernel. It must be nil
+	// in production, and nil is the default.
+	Model *Model
 
 	// Ops lets tests see, refuse and cut the changes of the file system; see
 	// Ops. It must be nil in production, and nil is the default.
@@ -114,6 +120,9 @@ func (c Config) validate() error {
 	case Auto, IOUring, Pread, Mmap:
 	default:
 		bad("engine %q is none of auto, io_uring, pread, mmap", c.Engine)
+	}
+	if c.Model != nil && c.Engine == IOUring {
+		bad("engine %q cannot be held by a model; pread can", c.Engine)
 	}
 	switch c.Direct {
 	case Auto, DirectOn, DirectOff:

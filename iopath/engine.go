@@ -29,6 +29,7 @@ type Engine struct {
 	counters counters
 	pool     *pool
 	gate     gate
+	adapt    *adapter            // nil when the depth is fixed
 	share    *semaphore.Weighted // of the background class
 	back     backend
 	asides   sync.WaitGroup // goroutines of aside
@@ -88,7 +89,9 @@ func newEngine(cfg Config, r rung) *Engine {
 		Engine: r.engine, Direct: r.direct, Depth: cfg.depth(r.engine),
 		MemAlign: 1, OffsetAlign: 1, // until a file has been opened
 	}
-	e.gate.limit = int64(e.info.Depth)
+	if e.gate.limit.Store(int64(e.info.Depth)); cfg.Depth == 0 {
+		e.adapt = newAdapter(&e.gate, &e.counters.queued, int64(e.info.Depth))
+	}
 	if e.cfg.Background == 0 {
 		e.cfg.Background = max(e.info.Depth/8, 8)
 	}
@@ -114,8 +117,18 @@ func (e *Engine) Info() Info { return e.info }
 func (e *Engine) Stats() Stats {
 	s := e.counters.snapshot()
 	s.InFlight, s.InFlightMax = e.gate.inside.Load(), e.gate.most.Load()
+	s.InFlightLimit = e.gate.limit.Load()
 	e.pool.report(&s)
 	return s
+}
+
+// StartFrom tells an engine that adapts how many reads in flight the volume wants,
+// as a calibration has found it; it goes on from there. With a fixed depth it does
+// nothing.
+func (e *Engine) StartFrom(depth int) {
+	if e.adapt != nil {
+		e.adapt.begin(int64(depth))
+	}
 }
 
 // NewBatch returns an empty batch, which Release gives back. A batch of a
@@ -213,6 +226,7 @@ func (e *Engine) finish(r *request) (sleeping bool) {
 	if r.err != nil {
 		e.counters.errors.Add(1)
 	}
+	e.adapt.finished(r)
 	r.file.release()
 	return r.batch.deliver(r)
 }

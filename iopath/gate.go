@@ -4,9 +4,10 @@ import "sync/atomic"
 
 // gate bounds the reads that are with the kernel, over all rings of an engine.
 // It is the second half of admission: the queue says which read is next, the
-// gate when.
+// gate when. Its limit may change at any time; a lower one is reached as reads
+// leave.
 type gate struct {
-	limit   int64
+	limit   atomic.Int64
 	inside  atomic.Int64
 	most    atomic.Int64 // high-water mark of inside
 	starved atomic.Bool  // somebody wanted a place in vain and must be told of one
@@ -20,7 +21,7 @@ type gate struct {
 func (g *gate) enter(n int) int {
 	for {
 		in := g.inside.Load()
-		got := max(0, min(int64(n), g.limit-in))
+		got := max(0, min(int64(n), g.limit.Load()-in))
 		if !g.inside.CompareAndSwap(in, in+got) {
 			continue
 		}
@@ -28,7 +29,7 @@ func (g *gate) enter(n int) int {
 		if got < int64(n) {
 			g.starved.Store(true)
 		}
-		if got == 0 && g.inside.Load() < g.limit {
+		if got == 0 && g.inside.Load() < g.limit.Load() {
 			continue // somebody left before the mark could be seen
 		}
 		return int(got)
@@ -41,6 +42,16 @@ func (g *gate) leave(n int) {
 		return
 	}
 	g.inside.Add(-int64(n))
+	g.tell()
+}
+
+// setLimit changes the limit, at least 1.
+func (g *gate) setLimit(n int64) {
+	g.limit.Store(max(n, 1))
+	g.tell()
+}
+
+func (g *gate) tell() {
 	if g.starved.Load() && g.starved.CompareAndSwap(true, false) && g.told != nil {
 		g.told()
 	}

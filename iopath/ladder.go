@@ -24,6 +24,9 @@ func rungs(cfg Config) []rung {
 	engines := []string{cfg.Engine}
 	if cfg.Engine == Auto {
 		engines = []string{IOUring, Pread}
+		if cfg.Model != nil {
+			engines = engines[1:]
+		}
 	}
 	var out []rung
 	for _, e := range engines {
@@ -59,15 +62,15 @@ func climb(dir string, cfg Config) (*Engine, []Step, error) {
 // errMmapDirect is why one rung can never work.
 var errMmapDirect = errors.New("mmap reads through the page cache")
 
-// try builds the engine of a rung and has it read the probe file. The faults of
-// tests are not for the probe, and what fails here is not for the log: the
-// caller has it in the steps.
+// try builds the engine of a rung and has it read the probe file. The faults and
+// the model of tests are not for the probe, and what fails here is not for the log:
+// the caller has it in the steps.
 func try(p *probe, cfg Config, r rung) (*Engine, error) {
 	if r.engine == Mmap && r.direct {
 		return nil, errMmapDirect
 	}
 	asked := cfg
-	cfg.Faults = nil
+	cfg.Faults, cfg.Model = nil, nil
 	cfg.Logger = slog.New(slog.DiscardHandler)
 	e := newEngine(cfg, r)
 	var err error

@@ -64,7 +64,7 @@ func startOwner(e *Engine, index int, open openRing) (*owner, error) {
 	if err != nil {
 		return nil, fmt.Errorf("eventfd: %w", err)
 	}
-	o := &owner{q: newQueue(&e.counters), gone: make(chan struct{}), wakeFD: fd}
+	o := &owner{q: newQueue(&e.counters, index), gone: make(chan struct{}), wakeFD: fd}
 	o.mail.wakeFD = fd
 	started := make(chan error)
 	go o.run(e, index, open, started)

@@ -126,6 +126,7 @@ func (s *slots) finish(r *request) {
 func (s *slots) settle() {
 	gone := s.gone
 	s.gone = 0
+	s.e.adapt.look()
 	s.e.gate.leave(gone)
 	for i, b := range s.awake {
 		b.signal()

@@ -18,9 +18,10 @@ type Stats struct {
 	Wakes      int64 `json:"wakes"`       // eventfd writes that woke a sleeping ring; 0 on other engines
 	LaneWaves  int64 `json:"lane_waves"`  // waves that their caller carried out itself, see doc.go; 0 on other engines
 
-	Queued      int64 `json:"queued"`        // gauge: reads waiting for admission
-	InFlight    int64 `json:"in_flight"`     // gauge: reads with the kernel
-	InFlightMax int64 `json:"in_flight_max"` // most reads that were ever with the kernel at one time
+	Queued        int64 `json:"queued"`          // gauge: reads waiting for admission
+	InFlight      int64 `json:"in_flight"`       // gauge: reads with the kernel
+	InFlightLimit int64 `json:"in_flight_limit"` // gauge: reads that are let in at one time, see Config.Depth
+	InFlightMax   int64 `json:"in_flight_max"`   // most reads that were ever with the kernel at one time
 
 	BufferInUse  int64 `json:"buffer_in_use"` // gauge: bytes of buffers being read into or held by unreleased batches
 	BufferPooled int64 `json:"buffer_pooled"` // gauge: bytes of memory without any buffer in use that is kept, bounded by Config.PoolBytes

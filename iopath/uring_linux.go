@@ -45,11 +45,18 @@ func (u *uring) submit(ctx context.Context, b *Batch, w wave) error {
 	if len(u.owners) > 1 {
 		o = u.owners[u.turn.Add(1)%uint32(len(u.owners))]
 	}
-	if err := o.q.push(ctx, w); err != nil {
+	if err := o.q.push(ctx, &b.flows[o.q.index], b.class, w); err != nil {
 		return err
 	}
 	o.notify()
 	return nil
+}
+
+// hurry takes what a batch has waiting to the front.
+func (u *uring) hurry(b *Batch) {
+	for _, o := range u.owners {
+		o.q.hurry(&b.flows[o.q.index])
+	}
 }
 
 // notifyAll tells the owners that there is room in the gate.

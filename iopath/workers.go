@@ -23,13 +23,14 @@ type workers struct {
 }
 
 func newWorkers(e *Engine, depth int) *workers {
-	w := &workers{e: e, q: newQueue(&e.counters), depth: depth}
+	w := &workers{e: e, q: newQueue(&e.counters, 0), depth: depth}
 	w.more = sync.NewCond(&w.q.mu)
+	e.gate.told = w.told
 	return w
 }
 
-func (w *workers) submit(ctx context.Context, _ *Batch, wv wave) error {
-	if err := w.q.push(ctx, wv); err != nil {
+func (w *workers) submit(ctx context.Context, b *Batch, wv wave) error {
+	if err := w.q.push(ctx, &b.flows[0], b.class, wv); err != nil {
 		return err
 	}
 	w.q.mu.Lock()
@@ -47,6 +48,16 @@ func (w *workers) submit(ctx context.Context, _ *Batch, wv wave) error {
 	return nil
 }
 
+// told wakes the workers that found the gate full.
+func (w *workers) told() {
+	w.q.mu.Lock()
+	defer w.q.mu.Unlock()
+	w.more.Broadcast()
+}
+
+// hurry takes what a batch has waiting to the front.
+func (w *workers) hurry(b *Batch) { w.q.hurry(&b.flows[0]) }
+
 // run is one worker: it takes reads in order until the queue closes.
 func (w *workers) run() {
 	if w.e.info.Engine == Mmap {
@@ -57,24 +68,24 @@ func (w *workers) run() {
 		if r == nil {
 			return
 		}
-		w.e.gate.enter(1) // never in vain: there are no more workers than places
 		if err := w.e.admit(r); err != nil {
 			r.err = err
 		} else {
 			w.e.readBlocking(r, w.e.ask(r))
 		}
+		w.e.adapt.look()
 		w.e.gate.leave(1)
 		w.e.finishNow(r)
 	}
 }
 
-// take waits for a read; nil when the queue has closed.
+// take waits for a read and a place in the gate; nil when the queue has closed.
 func (w *workers) take() *request {
 	w.q.mu.Lock()
 	defer w.q.mu.Unlock()
 	for {
-		if r := w.q.popLocked(); r != nil {
-			return r
+		if w.q.mu.waiting > 0 && w.e.gate.enter(1) == 1 {
+			return w.q.popLocked()
 		}
 		if w.q.mu.closed {
 			return nil
@@ -108,6 +119,7 @@ func (e *Engine) readBlocking(r *request, fault Fault) {
 			<-fault.Until
 		}
 		dst := r.rest()
+		e.cfg.Model.hold(len(dst))
 		res := fault.apply(r.file.readAt(dst, r.start+int64(r.got)), dst)
 		if r.absorb(res, &e.counters) == verdictDone {
 			return

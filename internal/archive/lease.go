@@ -60,9 +60,13 @@ func acquire(ctx context.Context, o Objects, now func() time.Time) (*lease, erro
 		}
 		err = l.write(ctx, create)
 		if err == nil {
-			return l, l.confirm(ctx)
+			if err = l.confirm(ctx); err != nil {
+				l.release(ctx) // it is taken, whatever kept us from looking
+			}
+			return l, err
 		}
 		if !errors.Is(err, fs.ErrExist) {
+			l.release(ctx) // it may be taken all the same
 			return nil, fmt.Errorf("take the lease of %s: %w", o, err)
 		}
 	}

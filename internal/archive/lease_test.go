@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"context"
 	"errors"
 	"io"
 	"strings"
@@ -34,6 +35,31 @@ func TestOneWriterAtATime(t *testing.T) {
 	}
 	if o.objects[leaseName] != nil {
 		t.Error("the lease is not given back")
+	}
+}
+
+// TestLeaseOfACancelledWriter: a writer that is cancelled, or meets a fault, just
+// when it has taken the lease gives it back.
+func TestLeaseOfACancelledWriter(t *testing.T) {
+	var now time.Time
+	opts := Options{Now: clock(&now)}
+	for _, fault := range []error{nil, io.ErrUnexpectedEOF} {
+		o := newMemory()
+		ctx, cancel := context.WithCancel(t.Context())
+		o.after = func(_, name string) error {
+			if name != leaseName || ctx.Err() != nil {
+				return nil
+			}
+			cancel()
+			return fault
+		}
+		if _, err := acquire(ctx, o, opts.Now); err == nil {
+			t.Errorf("fault %v: the lease is taken", fault)
+		}
+		if o.objects[leaseName] != nil {
+			t.Errorf("fault %v: the lease is not given back", fault)
+		}
+		cancel()
 	}
 }
 
