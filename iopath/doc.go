@@ -46,6 +46,8 @@
 //     its first completion. The cheapest in CPU and the only one whose depth
 //     does not cost threads. A caller who finds nothing in flight skips the
 //     hand-over to that goroutine and drives a small ring itself (the lane).
+//     Files are registered with the rings, and buffers as far as RLIMIT_MEMLOCK
+//     allows; where it does not, reads do without and [Stats].BufferCause says why.
 //   - pread: a pool of at most Depth workers, started as they are needed.
 //   - mmap: page faults on the same pool, then a copy. A baseline to measure
 //     against; it is never chosen unless it is asked for.

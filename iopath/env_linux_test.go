@@ -1,9 +1,13 @@
 package iopath
 
 import (
+	"io"
 	"os"
 	"path/filepath"
+	"runtime"
+	"runtime/pprof"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -97,7 +101,11 @@ func TestRegistrationForbidden(t *testing.T) {
 	needDirect(t)
 	o := noOrder(t.TempDir())
 	o.Filter = []rule{{First: unix.SYS_IO_URING_REGISTER, Last: unix.SYS_IO_URING_REGISTER, Errno: unix.EPERM}}
-	help(t, o, nil).expect(t, IOUring, true)
+	r := help(t, o, nil)
+	r.expect(t, IOUring, true)
+	if r.Fixed != 0 || !strings.Contains(r.Stats.BufferCause, "seccomp") {
+		t.Errorf("%d bytes registered because of %q", r.Fixed, r.Stats.BufferCause)
+	}
 }
 
 // TestRingTakenAwayLater has a sandbox close in after Open: reads fail, nothing
@@ -141,6 +149,10 @@ func TestLockedMemoryLimit(t *testing.T) {
 		// Kernels before 5.12 charge rings to this limit; later ones do not.
 		if r.Info.Engine != IOUring && !strings.Contains(r.Info.Cause, "RLIMIT_MEMLOCK") {
 			t.Errorf("limit %d: %s because of %q", limit, r.Info.Engine, r.Info.Cause)
+		}
+		// Memory is not registered, whatever the kernel charges rings to.
+		if r.Info.Engine == IOUring && (r.Fixed != 0 || !strings.Contains(r.Stats.BufferCause, "RLIMIT_MEMLOCK")) {
+			t.Errorf("limit %d: %d bytes registered because of %q", limit, r.Fixed, r.Stats.BufferCause)
 		}
 		// The error such a kernel gives, for real.
 		o.Filter = ringCalls(unix.ENOMEM)
@@ -202,7 +214,7 @@ func TestOtherFileSystems(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("mounting a file system takes root")
 	}
-	for _, fs := range []string{"ramfs", "tmpfs"} {
+	for _, fs := range []string{"ramfs", "tmpfs", "overlay"} {
 		t.Run(fs, func(t *testing.T) {
 			o := noOrder(t.TempDir())
 			o.Mount = fs
@@ -233,27 +245,42 @@ func TestSharedMemoryDirectory(t *testing.T) {
 	}
 }
 
-// TestSignalStorm interrupts every thread all the time, as profiling and
-// garbage collection do, only more often.
+// TestSignalStorm interrupts every thread all the time, as profiling and garbage
+// collection do, only more often, and with both of these going on.
 func TestSignalStorm(t *testing.T) {
 	needRing(t)
-	stop, stopped := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(stopped)
-		for {
-			for _, tid := range threads(t) {
-				_ = unix.Tgkill(os.Getpid(), tid, unix.SIGURG) // the thread may be gone
+	stop := make(chan struct{})
+	var storms sync.WaitGroup
+	storm := func(gust func()) {
+		storms.Go(func() {
+			for {
+				gust()
+				select {
+				case <-stop:
+					return
+				default:
+				}
 			}
-			select {
-			case <-stop:
-				return
-			default:
-			}
+		})
+	}
+	storm(func() {
+		for _, tid := range threads(t) {
+			_ = unix.Tgkill(os.Getpid(), tid, unix.SIGURG) // the thread may be gone
 		}
-	}()
+	})
+	var kept [64][]byte
+	storm(func() {
+		for i := range kept {
+			kept[i] = make([]byte, 8<<10)
+		}
+		runtime.GC()
+	})
+	if err := pprof.StartCPUProfile(io.Discard); err == nil { // go test -cpuprofile has its own
+		defer pprof.StopCPUProfile()
+	}
 	TestManyCallers(t)
 	close(stop)
-	<-stopped
+	storms.Wait()
 }
 
 // TestCloseLeavesNothing counts descriptors and mappings around the life of an
@@ -302,14 +329,47 @@ func TestCloseLeavesNothing(t *testing.T) {
 	})
 }
 
-// TestManyEngines opens more engines than a process will ever want.
+// settle has the system write out a file. The kernel gives direct reads of what is
+// still to be written to threads of its own.
+func settle(t *testing.T, f *File) {
+	t.Helper()
+	file, err := os.Open(f.Path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if err := file.Sync(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestManyEngines has more engines open than a process will ever want, and all of
+// them read at one time, alone and in waves that are too large for the lane.
 func TestManyEngines(t *testing.T) {
 	needRing(t)
-	for range 30 {
-		e := openEngine(t, Config{Engine: IOUring})
-		f, want := openContent(t, e, 20_000)
-		b := e.NewBatch()
-		readAll(t, b, f, want, []span{{1, 15_000}, {500, 100}})
-		b.Release()
+	// Each has its owner. Two threads of the kernel read the probe file of each, which
+	// is still to be written out then, and end when they have been idle for a while.
+	const engines, perEngine = 64, 1 + 2
+	threads := threadCount()
+	first, want := openContent(t, openEngine(t, Config{Engine: IOUring, Rings: 1}), 100*5000)
+	settle(t, first)
+	var all sync.WaitGroup
+	for range engines - 1 {
+		e := openEngine(t, Config{Engine: IOUring, Rings: 1})
+		f, err := e.OpenFile(first.Path())
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Go(func() {
+			for _, n := range []int{2, 100, 1, 100} {
+				b := e.NewBatch()
+				readAll(t, b, f, want, row(n))
+				b.Release()
+			}
+		})
+	}
+	all.Wait()
+	if n := threadCount(); n > threads+engines*perEngine+threadSlack {
+		t.Errorf("%d threads with %d engines, %d before", n, engines, threads)
 	}
 }

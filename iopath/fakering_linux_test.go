@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -36,12 +37,19 @@ type script struct {
 	noTable bool          // refuse registered files
 	files   map[int]int32 // the registered table
 	cleared int           // entries cleared
-	named   []string      // how each read named its file: "fixed" or "fd"
-	submits []int         // how many reads each call submitted, calls without any left out
-	closed  int           // rings closed
-	unwatch int           // that many watches end with their first event
-	stalled func()        // not nil: the device completes nothing, and this is called for each wait
-	blind   bool          // somebody waited for events that could not come
+
+	memory   map[int][]byte // the table of registered memory
+	noMemory error          // refuse it
+	locked   int            // bytes that may be registered at one time, 0 for no limit
+	fixed    int            // reads into registered memory
+	wrong    string         // what a ring was asked that makes no sense
+
+	named   []string // how each read named its file: "fixed" or "fd"
+	submits []int    // how many reads each call submitted, calls without any left out
+	closed  int      // rings closed
+	unwatch int      // that many watches end with their first event
+	stalled func()   // not nil: the device completes nothing, and this is called for each wait
+	blind   bool     // somebody waited for events that could not come
 }
 
 // open is an openRing.
@@ -49,17 +57,30 @@ func (s *script) open(uint32, issuers) (ring, error) {
 	return &fakeRing{script: s, watch: -1}, nil
 }
 
-func (r *fakeRing) read(fd int32, fixed bool, buf []byte, off int64, token uint64) {
+func (r *fakeRing) read(rd ringRead, token uint64) {
 	s := r.script
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if fixed {
+	if rd.memory != noMemory {
+		s.fixed++
+		if !within(rd.buf, s.memory[int(rd.memory)]) {
+			s.wrong = "a buffer that is not part of the registered memory it names"
+		}
+	}
+	fd := rd.fd
+	if rd.fixedFile {
 		fd = s.files[int(fd)]
 		s.named = append(s.named, "fixed")
 	} else {
 		s.named = append(s.named, "fd")
 	}
-	r.queued = append(r.queued, fakeRead{fd, buf, off, token})
+	r.queued = append(r.queued, fakeRead{fd, rd.buf, rd.off, token})
+}
+
+// within reports whether buf is part of mem.
+func within(buf, mem []byte) bool {
+	at, base := uintptr(unsafe.Pointer(unsafe.SliceData(buf))), uintptr(unsafe.Pointer(unsafe.SliceData(mem)))
+	return at >= base && at+uintptr(len(buf)) <= base+uintptr(len(mem))
 }
 
 func (r *fakeRing) poll(fd int, token uint64) { r.watch, r.token = fd, token }
@@ -195,6 +216,39 @@ func (r *fakeRing) setFile(index int, fd int32) error {
 	return nil
 }
 
+func (r *fakeRing) reserveMemory(int) error {
+	s := r.script
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.memory = make(map[int][]byte)
+	return s.noMemory
+}
+
+func (r *fakeRing) setMemory(index int, mem []byte) error {
+	s := r.script
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if mem == nil {
+		if s.memory[index] == nil {
+			s.wrong = "an entry cleared that was empty"
+		}
+		delete(s.memory, index)
+		return nil
+	}
+	if s.memory[index] != nil {
+		s.wrong = "an entry filled that was taken"
+	}
+	sum := len(mem)
+	for _, m := range s.memory {
+		sum += len(m)
+	}
+	if s.locked > 0 && sum > s.locked {
+		return unix.ENOMEM
+	}
+	s.memory[index] = mem
+	return nil
+}
+
 func (r *fakeRing) close() {
 	r.script.mu.Lock()
 	defer r.script.mu.Unlock()
@@ -216,6 +270,9 @@ func scripted(t *testing.T, s *script) *Engine {
 		}
 		if s.blind {
 			t.Error("a ring waited for events that could not come")
+		}
+		if s.wrong != "" {
+			t.Errorf("a ring was given %s", s.wrong)
 		}
 		if s.closed != 2 {
 			t.Errorf("%d rings closed, want the owner's and the lane's", s.closed)

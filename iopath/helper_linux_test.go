@@ -31,8 +31,10 @@ type order struct {
 	Filter  []rule // seccomp rules, installed before Open
 	Later   []rule // and after it
 	Memlock int64  // RLIMIT_MEMLOCK to set when >= 0
-	Mount   string // file system to mount on Dir first: "ramfs", "tmpfs"
+	Mount   string // file system to mount on Dir first: "ramfs", "tmpfs", "overlay"
 	Files   int    // RLIMIT_NOFILE to set when > 0
+
+	opened func() error // not nil: called after Open
 }
 
 // rule makes system calls fail.
@@ -49,6 +51,8 @@ type report struct {
 	Err         string // of Open
 	Unavailable bool   // it is a ModeError
 	ReadErr     string // of a read after Open
+	Stats       Stats  // after Close
+	Fixed       int64  // Stats.BufferFixed before it
 	Log         string
 }
 
@@ -86,7 +90,7 @@ func help(t *testing.T, o order, attr *syscall.SysProcAttr) report {
 }
 
 // helpPlainly runs any helper and returns what it prints.
-func helpPlainly(t *testing.T, name, order string, attr *syscall.SysProcAttr) []byte {
+func helpPlainly(t testing.TB, name, order string, attr *syscall.SysProcAttr) []byte {
 	t.Helper()
 	// By this name the binary can be run even by a user who cannot enter its
 	// directory.
@@ -132,25 +136,56 @@ func helpOpen() error {
 	if err := o.prepare(); err != nil {
 		return err
 	}
+	before := descriptors()
+	r, err := o.open()
+	if err != nil {
+		return err
+	}
+	for fd, target := range descriptors() {
+		if before[fd] == "" {
+			return fmt.Errorf("descriptor %d of %s was left open", fd, target)
+		}
+	}
+	return json.NewEncoder(os.Stdout).Encode(r)
+}
+
+// open opens an engine, uses it and closes it.
+func (o order) open() (r report, err error) {
 	var log bytes.Buffer
-	cfg := Config{Engine: o.Engine, Direct: o.Direct, Logger: textLogger(&log)}
-	var r report
-	e, err := Open(o.Dir, cfg)
+	defer func() { r.Log = log.String() }()
+	e, err := Open(o.Dir, Config{Engine: o.Engine, Direct: o.Direct, Logger: textLogger(&log)})
+	if o.opened != nil {
+		if err := o.opened(); err != nil {
+			return r, err
+		}
+	}
 	if err != nil {
 		r.Err = err.Error()
 		r.Unavailable = errors.Is(err, ErrUnavailable)
-	} else {
-		r.Info = e.Info()
-		r.ReadErr = errText(o.use(e))
-		if err := e.Close(); err != nil {
-			return err
-		}
-		if s := e.Stats(); s.InFlight != 0 || s.Queued != 0 {
-			return fmt.Errorf("left behind: %+v", s)
+		return r, nil
+	}
+	r.Info = e.Info()
+	r.ReadErr = errText(o.use(e))
+	r.Fixed = e.Stats().BufferFixed
+	if err := e.Close(); err != nil {
+		return r, err
+	}
+	r.Stats = e.Stats()
+	if s := r.Stats; s.InFlight != 0 || s.Queued != 0 || s.BufferFixed != 0 {
+		return r, fmt.Errorf("left behind: %+v", s)
+	}
+	return r, nil
+}
+
+// descriptors says what the descriptors below 64 refer to, without opening one.
+func descriptors() map[int]string {
+	fds := make(map[int]string)
+	for fd := range 64 {
+		if target, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd)); err == nil {
+			fds[fd] = target
 		}
 	}
-	r.Log = log.String()
-	return json.NewEncoder(os.Stdout).Encode(r)
+	return fds
 }
 
 // use writes a file and reads it back with the engine.
@@ -201,13 +236,25 @@ func (o order) use(e *Engine) error {
 
 // prepare makes the place harsher.
 func (o order) prepare() error {
+	// Package os makes its poller at the first file, and gives up the process when
+	// it cannot.
+	if f, err := os.CreateTemp("", "poller"); err == nil {
+		_ = errors.Join(f.Close(), os.Remove(f.Name()))
+	}
 	if o.Mount != "" {
 		if err := unix.Mount("none", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 			return fmt.Errorf("make mounts private: %w", err)
 		}
 		data := ""
-		if o.Mount == "tmpfs" {
+		switch o.Mount {
+		case "tmpfs":
 			data = "size=512k"
+		case "overlay":
+			// Over a file system without O_DIRECT.
+			var err error
+			if data, err = layers(o.Dir); err != nil {
+				return err
+			}
 		}
 		if err := unix.Mount("none", o.Dir, o.Mount, 0, data); err != nil {
 			return fmt.Errorf("mount %s: %w", o.Mount, err)
@@ -220,17 +267,26 @@ func (o order) prepare() error {
 		}
 	}
 	if o.Files > 0 {
-		// Package os makes its poller at the first file, and gives up the process
-		// when it cannot.
-		if f, err := os.CreateTemp("", "poller"); err == nil {
-			_ = errors.Join(f.Close(), os.Remove(f.Name()))
-		}
 		l := unix.Rlimit{Cur: uint64(o.Files), Max: uint64(o.Files)}
 		if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, (*syscall.Rlimit)(&l)); err != nil {
 			return fmt.Errorf("RLIMIT_NOFILE: %w", err)
 		}
 	}
 	return install(o.Filter)
+}
+
+// layers mounts a ramfs on a directory and makes the layers of an overlay there.
+// It returns the options to mount that with.
+func layers(dir string) (string, error) {
+	if err := unix.Mount("none", dir, "ramfs", 0, ""); err != nil {
+		return "", fmt.Errorf("mount ramfs: %w", err)
+	}
+	for _, name := range []string{"lower", "upper", "work"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
+			return "", err
+		}
+	}
+	return fmt.Sprintf("lowerdir=%[1]s/lower,upperdir=%[1]s/upper,workdir=%[1]s/work", dir), nil
 }
 
 // install has the kernel apply rules to every thread of the process, for good.
@@ -297,6 +353,15 @@ func ringMappings(t *testing.T) int {
 		t.Fatal(err)
 	}
 	return strings.Count(string(maps), "io_uring")
+}
+
+// threadCount is how many threads this process has.
+func threadCount() int {
+	entries, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		return 0
+	}
+	return len(entries)
 }
 
 // threads lists the threads of this process.

@@ -47,7 +47,7 @@ func openLane(e *Engine, open openRing) *lane {
 	}
 	l := new(lane)
 	l.init(e, r, n)
-	l.files.ring = maxRings
+	l.files.ring, l.memory.ring = maxRings, maxRings
 	return l
 }
 
@@ -102,7 +102,11 @@ func (l *lane) enterGate(n int) bool {
 func (l *lane) drive(ctx context.Context, b *Batch) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for n := 0; n == 0 && l.flying() > 0; {
+	n := 0
+	if l.flying() > 0 {
+		n, _ = l.hear() // what came back with Submit, as from the page cache, costs no call
+	}
+	for n == 0 && l.flying() > 0 {
 		timeout := time.Duration(0)
 		if ctx.Done() != nil {
 			if ctx.Err() != nil {

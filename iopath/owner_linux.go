@@ -41,15 +41,17 @@ type owner struct {
 
 	mail struct {
 		sync.Mutex
-		stop      bool    // end when no read is in flight
-		forgotten []int32 // entries of the registered table to clear
-		wakeFD    int     // -1 when the owner has gone
+		stop      bool     // end when no read is in flight
+		forgotten []int32  // entries of the table of files to clear
+		retired   []*chunk // memory to let go of
+		wakeFD    int      // -1 when the owner has gone
 	}
 
 	// The rest belongs to the goroutine.
 	wakeFD    int
 	batch     []*request // scratch of take
 	forgotten []int32    // scratch of readMail
+	retired   []*chunk   // scratch of readMail
 	backlog   bool       // the queue held more than could be taken
 	stopping  bool
 	broken    error // the ring has failed
@@ -68,7 +70,11 @@ func startOwner(e *Engine, index int, open openRing) (*owner, error) {
 	o.mail.wakeFD = fd
 	started := make(chan error)
 	go o.run(e, index, open, started)
-	return o, <-started
+	if err := <-started; err != nil {
+		<-o.gone // has closed the eventfd, which the next rung of the ladder may need
+		return nil, err
+	}
+	return o, nil
 }
 
 // run is the owner's goroutine. The thread is never unlocked: it ends with the
@@ -87,7 +93,8 @@ func (o *owner) run(e *Engine, index int, open openRing, started chan<- error) {
 	defer r.close()
 	o.init(e, r, depth)
 	o.batch = make([]*request, depth)
-	o.files.reserve(r, index)
+	_ = o.files.reserve(index, fileTableSizes, r.reserveFiles) // without it descriptors are named
+	o.memory.reserve(r, index, e.pool)
 	r.poll(o.wakeFD, tokenWake)
 	started <- nil
 	for o.turn() {
@@ -209,21 +216,46 @@ func (o *owner) forget(entry int32) {
 	o.notify()
 }
 
-// readMail does what stop and forget have asked for.
+// retire has the owner let go of a chunk, in which no buffer is in use, and then
+// tell the pool. It reports false when the owner has gone, and its ring with it.
+func (o *owner) retire(c *chunk) bool {
+	o.mail.Lock()
+	gone := o.mail.wakeFD < 0
+	if !gone {
+		o.mail.retired = append(o.mail.retired, c)
+	}
+	o.mail.Unlock()
+	o.notify()
+	return !gone
+}
+
+// readMail does what stop, forget and retire have asked for.
 func (o *owner) readMail() {
 	o.mail.Lock()
 	o.stopping = o.mail.stop
 	o.forgotten, o.mail.forgotten = o.mail.forgotten, o.forgotten[:0]
+	o.retired, o.mail.retired = o.mail.retired, o.retired[:0]
 	o.mail.Unlock()
 	for _, entry := range o.forgotten {
 		o.files.clear(o.ring, entry)
 	}
+	for i, c := range o.retired {
+		o.memory.clear(o.ring, c)
+		o.e.pool.letGo(c)
+		o.retired[i] = nil
+	}
 }
 
-// closeMail ends the owner's side: later mail is not read.
+// closeMail ends the owner's side, after its ring has gone: later mail is not
+// read.
 func (o *owner) closeMail() {
 	o.mail.Lock()
-	defer o.mail.Unlock()
 	_ = unix.Close(o.wakeFD)
 	o.mail.wakeFD = -1
+	retired := o.mail.retired
+	o.mail.retired = nil
+	o.mail.Unlock()
+	for _, c := range retired {
+		o.e.pool.letGo(c)
+	}
 }

@@ -64,6 +64,23 @@ type filesUpdate struct {
 	fds    uint64 // pointer to int32
 }
 
+// rsrcRegister is struct io_uring_rsrc_register.
+type rsrcRegister struct {
+	nr, flags  uint32
+	_          uint64
+	data, tags uint64
+}
+
+// rsrcUpdate is struct io_uring_rsrc_update2.
+type rsrcUpdate struct {
+	offset uint32
+	_      uint32
+	data   uint64 // pointer to struct iovec
+	tags   uint64
+	nr     uint32
+	_      uint32
+}
+
 // eventsArg is struct io_uring_getevents_arg: the last argument of
 // io_uring_enter with enterExtArg.
 type eventsArg struct {
@@ -79,8 +96,9 @@ type timespec struct {
 }
 
 const (
-	opPollAdd = 6  // IORING_OP_POLL_ADD, lasting watches since 5.13
-	opRead    = 22 // IORING_OP_READ, since 5.6
+	opReadFixed = 4  // IORING_OP_READ_FIXED, since 5.1
+	opPollAdd   = 6  // IORING_OP_POLL_ADD, lasting watches since 5.13
+	opRead      = 22 // IORING_OP_READ, since 5.6
 
 	sqeFixedFile = 1 << 0 // IOSQE_FIXED_FILE
 	pollMulti    = 1 << 0 // IORING_POLL_ADD_MULTI
@@ -97,8 +115,12 @@ const (
 	enterGetEvents = 1 << 0 // IORING_ENTER_GETEVENTS
 	enterExtArg    = 1 << 3 // IORING_ENTER_EXT_ARG, since 5.11
 
-	registerFiles       = 2 // IORING_REGISTER_FILES
-	registerFilesUpdate = 6 // IORING_REGISTER_FILES_UPDATE
+	registerFiles         = 2  // IORING_REGISTER_FILES
+	registerFilesUpdate   = 6  // IORING_REGISTER_FILES_UPDATE
+	registerBuffers2      = 15 // IORING_REGISTER_BUFFERS2, since 5.13
+	registerBuffersUpdate = 16 // IORING_REGISTER_BUFFERS_UPDATE, since 5.13
+
+	rsrcRegisterSparse = 1 << 0 // IORING_RSRC_REGISTER_SPARSE, since 5.19
 
 	offSQRing = 0
 	offSQEs   = 0x10000000

@@ -15,6 +15,8 @@ func TestKernelLayout(t *testing.T) {
 		c completionEntry
 		a eventsArg
 		u filesUpdate
+		b rsrcRegister
+		m rsrcUpdate
 	)
 	for what, got := range map[string][2]uintptr{
 		"io_uring_params":           {unsafe.Sizeof(p), 120},
@@ -28,6 +30,12 @@ func TestKernelLayout(t *testing.T) {
 		"io_uring_sqe.addr":         {unsafe.Offsetof(s.addr), 16},
 		"io_uring_sqe.len":          {unsafe.Offsetof(s.len), 24},
 		"io_uring_sqe.rw_flags":     {unsafe.Offsetof(s.opFlags), 28},
+		"io_uring_sqe.buf_index":    {unsafe.Offsetof(s.bufIndex), 40},
+		"io_uring_rsrc_register":    {unsafe.Sizeof(b), 32},
+		"io_uring_rsrc_register.d":  {unsafe.Offsetof(b.data), 16},
+		"io_uring_rsrc_update2":     {unsafe.Sizeof(m), 32},
+		"io_uring_rsrc_update2.d":   {unsafe.Offsetof(m.data), 8},
+		"io_uring_rsrc_update2.nr":  {unsafe.Offsetof(m.nr), 24},
 		"io_uring_sqe.user_data":    {unsafe.Offsetof(s.userData), 32},
 		"io_uring_cqe":              {unsafe.Sizeof(c), 16},
 		"io_uring_cqe.res":          {unsafe.Offsetof(c.res), 8},

@@ -28,6 +28,7 @@ type libRing struct {
 	// Arguments whose address the kernel is given inside another argument: as
 	// fields of a value on the heap they do not move.
 	fdArg   int32
+	memArg  unix.Iovec
 	timeout syscall.Timespec
 }
 
@@ -64,10 +65,15 @@ func (r *libRing) entry() *giouring.SubmissionQueueEntry {
 	return s
 }
 
-func (r *libRing) read(fd int32, fixed bool, buf []byte, off int64, token uint64) {
+func (r *libRing) read(rd ringRead, token uint64) {
 	s := r.entry()
-	s.PrepareRead(int(fd), uintptr(unsafe.Pointer(unsafe.SliceData(buf))), uint32(len(buf)), uint64(off))
-	if fixed {
+	addr := uintptr(unsafe.Pointer(unsafe.SliceData(rd.buf)))
+	if rd.memory != noMemory {
+		s.PrepareReadFixed(int(rd.fd), addr, uint32(len(rd.buf)), uint64(rd.off), int(rd.memory))
+	} else {
+		s.PrepareRead(int(rd.fd), addr, uint32(len(rd.buf)), uint64(rd.off))
+	}
+	if rd.fixedFile {
 		s.Flags |= giouring.SqeFixedFile
 	}
 	s.UserData = token
@@ -117,6 +123,17 @@ func (r *libRing) setFile(index int, fd int32) error {
 	r.fdArg = fd
 	u := giouring.FilesUpdate{Offset: uint32(index), Fds: uint64(uintptr(unsafe.Pointer(&r.fdArg)))}
 	return r.register(giouring.RegisterFilesUpdate, unsafe.Pointer(&u), 1)
+}
+
+func (r *libRing) reserveMemory(n int) error {
+	a := giouring.RsrcRegister{Nr: uint32(n), Flags: giouring.RsrcRegisterSparse}
+	return r.register(giouring.RegisterBuffers2, unsafe.Pointer(&a), uint32(unsafe.Sizeof(a)))
+}
+
+func (r *libRing) setMemory(index int, mem []byte) error {
+	r.memArg = unix.Iovec{Base: unsafe.SliceData(mem), Len: uint64(len(mem))}
+	u := giouring.RsrcUpdate2{Offset: uint32(index), Data: uint64(uintptr(unsafe.Pointer(&r.memArg))), Nr: 1}
+	return r.register(giouring.RegisterBuffersUpdate, unsafe.Pointer(&u), uint32(unsafe.Sizeof(u)))
 }
 
 func (r *libRing) register(op uint32, arg unsafe.Pointer, n uint32) error {

@@ -9,10 +9,9 @@ const noWait = time.Duration(-1)
 // method must be called on the thread that created it. The queues are larger
 // than what the owner ever has in flight, so nothing overflows.
 type ring interface {
-	// read queues a read of buf, which must not be Go memory and must stay valid
-	// until the event with this token arrives. fd is a descriptor, or with fixed
-	// an index in the registered table.
-	read(fd int32, fixed bool, buf []byte, off int64, token uint64)
+	// read queues a read, whose buffer must not be Go memory and must stay valid
+	// until the event with this token arrives.
+	read(r ringRead, token uint64)
 
 	// poll queues a lasting watch of fd: an event with this token follows each
 	// time that it becomes readable, for as long as events carry more.
@@ -34,9 +33,28 @@ type ring interface {
 	// setFile puts a descriptor in the registered table, or -1 to clear an entry.
 	setFile(index int, fd int32) error
 
+	// reserveMemory makes a registered table of n empty entries of memory.
+	reserveMemory(n int) error
+
+	// setMemory registers memory in an entry of the table, or clears it with nil.
+	// Registered memory is pinned and counts against RLIMIT_MEMLOCK.
+	setMemory(index int, mem []byte) error
+
 	// close ends the instance. Nothing may be in flight.
 	close()
 }
+
+// ringRead is a read as a ring is told of it.
+type ringRead struct {
+	fd        int32 // a descriptor, or with fixedFile an index in the table of files
+	fixedFile bool
+	buf       []byte
+	memory    int32 // entry of the registered memory that buf is part of, or noMemory
+	off       int64
+}
+
+// noMemory says that a buffer is not part of registered memory.
+const noMemory = -1
 
 // issuers says who calls a ring.
 type issuers bool

@@ -35,6 +35,7 @@ type ownRing struct {
 	// Arguments whose address the kernel is given inside another argument: as
 	// fields of a value on the heap they do not move.
 	fdArg   int32
+	memArg  unix.Iovec
 	timeout timespec
 	arg     eventsArg // points to timeout
 }
@@ -47,6 +48,12 @@ type ownRing struct {
 // best is COOP_TASKRUN, which at least spares the interrupt. Where any thread
 // may call, the one that submitted must be interrupted: it may be busy with
 // something else while another waits.
+//
+// Two further modes were tried and are not used, because what they save cannot be
+// told from the difference between two runs of the same. Processor time of a read of
+// 4 KiB on a bare ring, as a share of that without, the middle of 21 alternations at
+// depth 1, 32 and 128: NO_SQARRAY 0.96, 0.97, 1.00; a registered descriptor of the
+// ring (REGISTER_RING_FDS) 0.96, 1.00, 1.00; neither, against itself, 1.02, 1.02, 0.99.
 var setupSteps = map[issuers][]uint32{
 	oneThread: {setupSingleIssuer | setupDeferTaskrun | setupSubmitAll, setupCoopTaskrun | setupSubmitAll, 0},
 	anyThread: {setupSubmitAll, 0},
@@ -120,16 +127,19 @@ func (r *ownRing) next() *submission {
 	return s
 }
 
-func (r *ownRing) read(fd int32, fixed bool, buf []byte, off int64, token uint64) {
+func (r *ownRing) read(rd ringRead, token uint64) {
 	s := r.next()
 	s.opcode = opRead
-	if fixed {
+	if rd.memory != noMemory {
+		s.opcode, s.bufIndex = opReadFixed, uint16(rd.memory)
+	}
+	if rd.fixedFile {
 		s.flags = sqeFixedFile
 	}
-	s.fd = fd
-	s.off = uint64(off)
-	s.addr = uint64(uintptr(unsafe.Pointer(unsafe.SliceData(buf))))
-	s.len = uint32(len(buf))
+	s.fd = rd.fd
+	s.off = uint64(rd.off)
+	s.addr = uint64(uintptr(unsafe.Pointer(unsafe.SliceData(rd.buf))))
+	s.len = uint32(len(rd.buf))
 	s.userData = token
 }
 
@@ -185,6 +195,17 @@ func (r *ownRing) setFile(index int, fd int32) error {
 	r.fdArg = fd
 	u := filesUpdate{offset: uint32(index), fds: uint64(uintptr(unsafe.Pointer(&r.fdArg)))}
 	return r.register(registerFilesUpdate, unsafe.Pointer(&u), 1)
+}
+
+func (r *ownRing) reserveMemory(n int) error {
+	a := rsrcRegister{nr: uint32(n), flags: rsrcRegisterSparse}
+	return r.register(registerBuffers2, unsafe.Pointer(&a), uint32(unsafe.Sizeof(a)))
+}
+
+func (r *ownRing) setMemory(index int, mem []byte) error {
+	r.memArg = unix.Iovec{Base: unsafe.SliceData(mem), Len: uint64(len(mem))}
+	u := rsrcUpdate{offset: uint32(index), data: uint64(uintptr(unsafe.Pointer(&r.memArg))), nr: 1}
+	return r.register(registerBuffersUpdate, unsafe.Pointer(&u), uint32(unsafe.Sizeof(u)))
 }
 
 // register is io_uring_register, which returns a count or an errno.

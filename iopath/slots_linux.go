@@ -9,9 +9,10 @@ import "fmt"
 // kernel hands back a number, and the slot says whose it is. A slot is free
 // again only when its event has come, whatever became of the caller.
 type slots struct {
-	e     *Engine
-	ring  ring
-	files fileTable
+	e      *Engine
+	ring   ring
+	files  fileTable
+	memory memoryTable
 
 	reads []*request // by token; nil when free
 	spare []uint32   // free slots
@@ -67,7 +68,12 @@ func (s *slots) attempt(slot uint32) {
 		return
 	}
 	fd, fixed := s.files.lookup(s.ring, r.file)
-	s.ring.read(fd, fixed, r.rest(), r.start+int64(r.got), uint64(slot))
+	s.ring.read(ringRead{
+		fd: fd, fixedFile: fixed,
+		buf:    r.rest(),
+		memory: s.memory.lookup(s.ring, s.e.pool, r.buf.chunk),
+		off:    r.start + int64(r.got),
+	}, uint64(slot))
 }
 
 // hear copies the events that are there out of the ring, works them off, gives

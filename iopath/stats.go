@@ -27,6 +27,9 @@ type Stats struct {
 	BufferPooled int64 `json:"buffer_pooled"` // gauge: bytes of memory without any buffer in use that is kept, bounded by Config.PoolBytes
 	BufferMapped int64 `json:"buffer_mapped"` // gauge: bytes of memory mapped for buffers: the most that can be resident
 	BufferMax    int64 `json:"buffer_max"`    // most bytes that were ever in use at one time
+
+	BufferFixed int64  `json:"buffer_fixed"` // gauge: bytes registered with rings, once for each ring; 0 on other engines
+	BufferCause string `json:"buffer_cause"` // why a ring did not take some of the memory; "" when all has been taken, and on other engines
 }
 
 // counters are the engine's live totals, written by any goroutine.

@@ -25,6 +25,7 @@ func newUring(e *Engine) (backend, error) {
 func newUringOver(e *Engine, open openRing) (backend, error) {
 	u := &uring{e: e}
 	e.gate.told = u.notifyAll
+	e.pool.retire = u.retire
 	for i := range e.cfg.Rings {
 		o, err := startOwner(e, i, open)
 		if err != nil {
@@ -72,6 +73,16 @@ func (u *uring) forget(f *File) {
 			o.forget(index - 1)
 		}
 	}
+}
+
+// retire has the owners let go of a chunk and returns how many will.
+func (u *uring) retire(c *chunk) (holders int) {
+	for i, o := range u.owners {
+		if c.ring[i] > 0 && o.retire(c) {
+			holders++
+		}
+	}
+	return holders
 }
 
 func (u *uring) stop(grace time.Duration) bool {

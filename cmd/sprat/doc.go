@@ -12,7 +12,9 @@
 //	sprat drop      remove an index
 //	sprat snapshot  keep a copy of a store in a folder or an object store
 //	sprat restore   make a store from a snapshot
+//	sprat calibrate measure what the volume gives, and predict what queries get
 //	sprat bench     experiments with tables and plots
+//	sprat plan      say what an index will need, and the cheapest volume for it
 //
 // `sprat COMMAND --help` describes the flags.
 //
@@ -37,5 +39,5 @@
 // (kinds of values), store.go (opening a store), dials.go (flags of a query),
 // config.go (--config), output.go, memoryshares.go and progress.go.
 //
-// May import: root, bench, s3snapshot, internal/demodata
+// May import: root, bench, fio, fio/plan, s3snapshot, internal/demodata
 package main
