@@ -98,5 +98,9 @@ func (ix *Index) queryBytes(k int, o *QueryOptions) int64 {
 	if o.Vectors {
 		each += 4 * int64(ix.row.Dimension)
 	}
-	return 64<<10 + 16*int64(ix.layout.D) + 16*int64(d.SearchProbe) + rows*each
+	fixed := int64(64 << 10)
+	if len(o.Filter) > 0 {
+		fixed += 16 * outlookMost
+	}
+	return fixed + 16*int64(ix.layout.D) + 16*int64(d.SearchProbe) + rows*each
 }

@@ -23,6 +23,7 @@ type arrival struct {
 	metaIn   bool   // so does the metadata
 	entries  []posting.Entry
 	posts    []uint32 // the posting of each entry; the first is the primary
+	terms    []string // of the metadata, for the filter rows
 
 	// move says that the vector is taken from the slot old, and only if it still
 	// lives there.
@@ -121,6 +122,10 @@ func (w *writer) prepare(ctx context.Context, r *request) error {
 	size, each := ix.itemBytes(), ix.row.Copies*ix.layout.CodeSize()
 	r.buf = make([]byte, size*len(r.puts))
 	r.codes = make([]byte, 0, each*len(r.puts))
+	var err error
+	if r.old, err = w.oldTerms(ctx, r.replaced); err != nil {
+		return err
+	}
 	entries := make([]posting.Entry, len(r.puts)*ix.row.Copies)
 	posts := make([]uint32, len(r.puts)*ix.row.Copies)
 	leave, err := ix.store.compute.enter(ctx)
@@ -136,6 +141,7 @@ func (w *writer) prepare(ctx context.Context, r *request) error {
 		if r.codes, ok = rt.place(a, r.codes); !ok {
 			return errNoPosting
 		}
+		a.terms = ix.filterTerms(a.metadata)
 		rt.record(a, r.buf[i*size:(i+1)*size])
 		if err := ctx.Err(); err != nil {
 			return err
@@ -143,6 +149,15 @@ func (w *writer) prepare(ctx context.Context, r *request) error {
 		runtime.Gosched()
 	}
 	return nil
+}
+
+// replaced yields the keys whose vectors a request may replace.
+func (r *request) replaced(yield func(key string) bool) {
+	for i := range r.puts {
+		if !r.puts[i].move && !yield(r.puts[i].key) {
+			return
+		}
+	}
 }
 
 // errNoPosting says that an index has no posting that takes members.
@@ -167,6 +182,9 @@ func (t *txn) apply(r *request, seen map[string]placed) error {
 			continue
 		}
 		t.kill(at.Slot)
+		if err := t.filterDeath(at, r.old[key]); err != nil {
+			return err
+		}
 		t.state.Changes++
 		t.batch.DeleteKey(t.w.ix.row.ID, []byte(key))
 		seen[key] = placed{gone: true}
@@ -220,9 +238,17 @@ func (t *txn) put(r *request, a *arrival, seen map[string]placed) error {
 		}
 	}
 	if found {
+		known := r.old[a.key]
+		if a.move { // the document is the same
+			known = knownTerms{at, a.terms, true}
+		}
 		t.kill(at.Slot)
+		if err := t.filterDeath(at, known); err != nil {
+			return err
+		}
 	}
 	slot, gen := t.take(a.posts[0], r.fresh[a.posts[0]])
+	t.filterBirth(slot, a.terms)
 	ix, id := t.w.ix, t.w.ix.row.ID
 	ix.records.Seal(a.item[:ix.records.Bytes], slot, gen)
 	if ix.refine != nil {

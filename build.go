@@ -8,12 +8,15 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spratdb/sprat/centroids"
 	"github.com/spratdb/sprat/internal/catalog"
 	"github.com/spratdb/sprat/internal/cow"
+	"github.com/spratdb/sprat/internal/filterindex"
 )
 
 // Record is one vector to load. A bulk build copies what it needs before the
@@ -31,6 +34,8 @@ type BuildOptions struct {
 	// Progress, when set, is called from one goroutine at a time with the step
 	// and how much of it is done; total is 0 while unknown.
 	Progress func(step string, done, total int64)
+
+	empty bool // there are no rows: no memory is reserved
 }
 
 // BuildStats say what a bulk build made.
@@ -76,10 +81,11 @@ func (s *Store) Build(ctx context.Context, bucket, name string, cfg IndexConfig,
 	if rows == nil {
 		return nil, BuildStats{}, invalid("rows", "an iterator", "nil")
 	}
-	b, err := s.newBuild(bucket, name, cfg, opts)
+	b, err := s.newBuild(ctx, bucket, name, cfg, opts)
 	if err != nil {
 		return nil, BuildStats{}, err
 	}
+	defer b.give()
 	finished := false
 	defer func() {
 		if !finished { // an error, or the iterator or a callback panicked
@@ -94,13 +100,13 @@ func (s *Store) Build(ctx context.Context, bucket, name string, cfg IndexConfig,
 		return nil, b.stats, publicError(err)
 	}
 	finished = true
-	s.warn("remove temporary files", errors.Join(b.staged.close(), b.keys.Close(), b.placed.close(), b.batch.Discard(), os.RemoveAll(b.tmp)))
+	s.warn("remove temporary files", errors.Join(b.staged.close(), b.keys.Close(), b.filters.Close(), b.placed.close(), b.batch.Discard(), os.RemoveAll(b.tmp)))
 	return ix, b.stats, nil
 }
 
 // CreateIndex makes an empty index. Errors as for Build.
 func (s *Store) CreateIndex(ctx context.Context, bucket, name string, cfg IndexConfig) (*Index, error) {
-	ix, _, err := s.Build(ctx, bucket, name, cfg, func(func(Record, error) bool) {}, BuildOptions{})
+	ix, _, err := s.Build(ctx, bucket, name, cfg, func(func(Record, error) bool) {}, BuildOptions{empty: true})
 	return ix, err
 }
 
@@ -114,11 +120,14 @@ type build struct {
 	state  catalog.State
 	tmp    string // temporary files
 	memory int64  // bytes the build may hold
+	give   func() // returns them
 	stats  BuildStats
 
-	staged *stagedRows
-	keys   *catalog.Sorter
-	space  *space
+	staged   *stagedRows
+	keys     *catalog.Sorter
+	filters  *filterindex.Sorter
+	filtered atomic.Uint64 // rows with terms
+	space    *space
 
 	calibrator *calibrator
 
@@ -175,25 +184,31 @@ func (c IndexConfig) validate() error {
 	case c.Bits < 1 || c.Bits > 8:
 		return invalid("bits", "1 to 8", "%d", c.Bits)
 	}
-	return nil
+	return checkNonFilterable(c.NonFilterable)
 }
 
 const maxCopies = 8
 
-func (s *Store) newBuild(bucket, name string, cfg IndexConfig, opts BuildOptions) (*build, error) {
+func (s *Store) newBuild(ctx context.Context, bucket, name string, cfg IndexConfig, opts BuildOptions) (_ *build, err error) {
 	cfg = cfg.withDefaults()
-	err := errors.Join(checkName("bucket", bucket), checkName("index", name), cfg.validate())
+	err = errors.Join(checkName("bucket", bucket), checkName("index", name), cfg.validate())
 	if err != nil {
 		return nil, err
 	}
 	if err := s.vacant(bucket, name); err != nil {
 		return nil, err
 	}
-	memory := s.opts.MemoryLimit - s.memoryHeld() - baseMemory
-	if least := buildMemory(cfg); memory < least {
-		return nil, &MemoryLimitError{What: "a bulk build", Limit: s.opts.MemoryLimit,
-			Needed: s.opts.MemoryLimit - memory + least}
+	memory, give := buildMemory(cfg), func() {}
+	if !opts.empty {
+		if memory, give, err = s.reserve(ctx, "a bulk build", memory); err != nil {
+			return nil, err
+		}
 	}
+	defer func() {
+		if err != nil {
+			give()
+		}
+	}()
 	if opts.Workers <= 0 {
 		opts.Workers = runtime.GOMAXPROCS(0)
 	}
@@ -206,12 +221,12 @@ func (s *Store) newBuild(bucket, name string, cfg IndexConfig, opts BuildOptions
 	if err != nil {
 		return nil, err
 	}
-	b := &build{store: s, cfg: cfg, opts: opts, memory: memory,
+	b := &build{store: s, cfg: cfg, opts: opts, memory: memory, give: give,
 		tmp: buildDir(s.dir, id)}
 	b.row = catalog.Index{
 		ID: id, Bucket: bucket, Name: name, Dimension: cfg.Dimension, Metric: cfg.Metric.String(),
 		Created: time.Now().UTC(), RotationSeed: cfg.Seed, Bits: cfg.Bits,
-		PostingBytes: cfg.PostingBytes, Copies: cfg.Copies,
+		PostingBytes: cfg.PostingBytes, Copies: cfg.Copies, NonFilterable: slices.Clone(cfg.NonFilterable),
 		Dials: catalog.Dials{RecallTarget: defaultRecallTarget},
 	}
 	return b, errors.Join(os.MkdirAll(b.tmp, 0o755), s.engine.MkdirAll(indexDir(s.dir, id)))
@@ -272,7 +287,7 @@ func (b *build) abandon() error {
 	if b.ix != nil {
 		errs = append(errs, b.ix.close())
 	}
-	errs = append(errs, b.staged.close(), b.keys.Close(), b.placed.close())
+	errs = append(errs, b.staged.close(), b.keys.Close(), b.filters.Close(), b.placed.close())
 	rows := b.store.catalog.NewBatch()
 	rows.DeleteIndexRows(b.row.ID)
 	// Rows first, the temporary directory last: what is left names its id.
@@ -300,6 +315,9 @@ func (b *build) commit(ctx context.Context) error {
 		return &MemoryLimitError{What: "keeping the new index", Limit: s.opts.MemoryLimit, Needed: need}
 	}
 	if err := b.ingestKeys(ctx); err != nil {
+		return err
+	}
+	if err := b.ingestFilters(ctx); err != nil {
 		return err
 	}
 	s.writeMu.Lock()
@@ -342,6 +360,16 @@ func (b *build) ingestKeys(ctx context.Context) error {
 	err := b.keys.Each(func(key []byte, row uint64) error {
 		return g.Add(key, catalog.Placement{Slot: b.placed.slotOf[row]})
 	})
+	if err == nil {
+		err = g.Commit(ctx)
+	}
+	return errors.Join(err, g.Abort())
+}
+
+// ingestFilters brings the filter rows into the catalog.
+func (b *build) ingestFilters(ctx context.Context) error {
+	g := b.store.catalog.NewFilterIngester(b.row.ID, b.tmp)
+	err := b.filters.Each(g.AddRow)
 	if err == nil {
 		err = g.Commit(ctx)
 	}

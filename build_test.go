@@ -299,7 +299,7 @@ func TestCancelledBuild(t *testing.T) {
 // small inputs then take the ways of inputs that do not fit.
 func newTestBuild(t *testing.T, s *Store, name string, cfg IndexConfig, memory int64) *build {
 	t.Helper()
-	b, err := s.newBuild("b", name, cfg, BuildOptions{})
+	b, err := s.newBuild(t.Context(), "b", name, cfg, BuildOptions{empty: true})
 	mustDo(t, err)
 	b.memory = memory
 	return b

@@ -11,6 +11,7 @@ import (
 	"github.com/spratdb/sprat/internal/catalog"
 	"github.com/spratdb/sprat/internal/cow"
 	"github.com/spratdb/sprat/internal/diskfile"
+	"github.com/spratdb/sprat/internal/filterindex"
 	"github.com/spratdb/sprat/iopath"
 	"github.com/spratdb/sprat/posting"
 	"github.com/spratdb/sprat/rq"
@@ -47,11 +48,13 @@ func (b *build) write(ctx context.Context) error {
 	}
 	var none cow.Array[postingRow]
 	b.ix, b.directory, b.batch = ix, none.Edit(), b.store.catalog.NewBatch()
+	b.filters = filterindex.NewSorter(b.tmp, b.memory/8)
 	parts := b.partition()
 	sp := newSpill(b.tmp, len(parts)-1, b.memory/8)
 	if err := b.scatter(ctx, parts, sp); err != nil {
 		return errors.Join(err, sp.close())
 	}
+	b.state.Filters, b.state.Filtered = catalog.FiltersWhole, b.filtered.Load()
 	out, err := b.create()
 	if err == nil {
 		for p := range len(parts) - 1 {
@@ -103,6 +106,12 @@ func (b *build) scatter(ctx context.Context, parts []uint32, sp *spill) error {
 			routes, slot := b.placed.routes(row), b.placed.slotOf[row]
 			if err := b.recordItem(w, blk, i, slot); err != nil {
 				return err
+			}
+			if terms := b.ix.filterTerms(blk.metas[i]); len(terms) > 0 {
+				b.filtered.Add(1)
+				if err := b.filters.Add(terms, slot); err != nil {
+					return err
+				}
 			}
 			if err := sp.add(partOf(routes[0]), w.buf); err != nil {
 				return err

@@ -46,7 +46,8 @@ type txn struct {
 	bufs     [][]byte    // with these bytes
 
 	dead    []deadSlot
-	freed   []uint32         // runs that have free slots by this change
+	freed   []uint32 // runs that have free slots by this change
+	filters filterEdits
 	extents []posting.Extent // given up
 	taken   []posting.Extent // allocated, to be given back when the change fails
 }
@@ -91,11 +92,15 @@ func (t *txn) commit() error {
 		return t.undo(err)
 	}
 	t.gather()
+	if err := t.gatherFilters(); err != nil {
+		return t.undo(err)
+	}
 	if err := t.w.ix.store.room(2*int64(t.batch.Len()) + catalogReserve); err != nil {
 		return t.undo(err)
 	}
 	t.w.publishing.Lock()
 	defer t.w.publishing.Unlock()
+	t.w.ix.filterLog.note(t.state.Seq, t.filters.changed) // before anybody can read the rows
 	batch := t.batch
 	t.batch = nil
 	if err := batch.Commit(); err != nil {

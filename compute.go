@@ -27,7 +27,7 @@ const (
 	// time it was used. Measured by bench mixed on two processors: at 0 the p99 of
 	// queries under a load is 3.6 times the quiet one, at 2 it is 2.7 times, and
 	// writers reach three quarters of the rate.
-	restShare = 2
+	restShare = 3
 	// maxRest bounds the rest after one long computation.
 	maxRest = 100 * time.Millisecond
 )

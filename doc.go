@@ -33,5 +33,5 @@
 // A block volume sells operations, so every answer carries a Work: its reads, bytes,
 // waves, probes and the time it computed. QPS <= IOPS / reads, and QPS <= throughput / bytes.
 //
-// May import: centroids, posting, posting/lire, rescore, rq, rq/simd, iopath, internal/archive, internal/catalog, internal/cow, internal/diskfile
+// May import: centroids, posting, posting/lire, rescore, rq, rq/simd, iopath, internal/archive, internal/catalog, internal/cow, internal/diskfile, internal/arena, internal/filter, internal/filterindex
 package sprat

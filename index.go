@@ -50,14 +50,16 @@ type Index struct {
 
 	postingsFile, refineFile, recordsFile *iopath.File
 
-	damage    damage
-	current   atomic.Pointer[version]
-	writer    *writer // nil when the store is read-only
-	dials     atomic.Pointer[Dials]
-	searchers sync.Pool
-	users     sync.RWMutex
-	closed    bool        // under users
-	dropped   atomic.Bool // by DropIndex, now or soon
+	filterLog  filterLog
+	filterSets filterSets
+	damage     damage
+	current    atomic.Pointer[version]
+	writer     *writer // nil when the store is read-only
+	dials      atomic.Pointer[Dials]
+	searchers  sync.Pool
+	users      sync.RWMutex
+	closed     bool        // under users
+	dropped    atomic.Bool // by DropIndex, now or soon
 }
 
 func fullName(bucket, index string) string { return bucket + "/" + index }

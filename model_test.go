@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/spratdb/sprat/internal/catalog"
+	"github.com/spratdb/sprat/internal/filter"
 	"github.com/spratdb/sprat/rq/simd"
 )
 
@@ -42,7 +43,7 @@ func TestModel(t *testing.T) {
 		}{
 			// Those that come first are drawn a little more often.
 			{"1 put", 5, m.put}, {"2 step", 4, m.step}, {"3 delete", 2, m.delete}, {"4 get", 1, m.get}, {"5 list", 1, m.list},
-			{"6 query", 1, m.query}, {"7 begin a query", 1, m.begin}, {"7 finish", 1, m.finish}, {"7 settle", 1, m.settle},
+			{"6 query", 1, m.query}, {"6 filtered query", 2, m.filtered}, {"7 begin a query", 1, m.begin}, {"7 finish", 1, m.finish}, {"7 settle", 1, m.settle},
 			{"8 crash", 1, m.crash}, {"8 reopen", 1, m.reopen}, {"9 compact", 1, m.compact},
 		} {
 			for i := range a.n {
@@ -171,7 +172,7 @@ func (m *machine) put(rt *rapid.T) {
 		case (meta+i)%23 == 0:
 			r.Metadata = m.long
 		case (meta+i)%2 == 0:
-			r.Metadata = fmt.Appendf(nil, `{"n":%d}`, meta*i)
+			r.Metadata = fmt.Appendf(nil, `{"n":%d,"even":%t,"tags":["t%d","all",%d],"when":%d}`, meta*i, i%2 == 0, i%5, i%3, 1700000000+meta*i*3607)
 		}
 		records = append(records, r)
 	}
@@ -272,15 +273,81 @@ func (m *machine) query(rt *rapid.T) {
 	m.must(sameMatches(res.Matches, some.nearest(m.ix.Metric(), q, k)))
 }
 
+// modelFilters are filters over what put writes.
+var modelFilters = []string{
+	`{"even":true}`, `{"even":{"$ne":true}}`, `{"n":{"$exists":false}}`, `{"text":{"$startsWith":"long long"}}`,
+	`{"text":{"$startsWith":"long long long long long long long long long long long long long long long lung"}}`,
+	`{"tags":"t3"}`, `{"tags":{"$nin":["t1","t2",2]}}`, `{"tags":2}`, `{"n":{"$gt":20,"$lte":200}}`, `{"n":0}`,
+	`{"$or":[{"n":{"$lt":5}},{"even":false,"tags":{"$in":["t0","t4"]}}]}`, `{"when":{"$gte":1700050000,"$lt":1700300000}}`,
+	`{"nothing":1}`, `{"tags":"all","n":{"$ne":0}}`,
+}
+
+// matching are the records that a filter holds for.
+func (h held) matching(text string) (*filter.Filter, held) {
+	f, err := filter.Parse([]byte(text), filter.Options{})
+	if err != nil {
+		panic(err)
+	}
+	some := held{}
+	for key, r := range h {
+		if f.Match(r.Metadata) {
+			some[key] = r
+		}
+	}
+	return f, some
+}
+
+// filtered asks with a filter: what matches is found, and nothing else.
+func (m *machine) filtered(rt *rapid.T) {
+	q, k := m.drawVector(rt), rapid.SampledFrom([]int{3, 1, 40}).Draw(rt, "k")
+	text := rapid.SampledFrom(modelFilters).Draw(rt, "filter")
+	_, some := m.model.matching(text)
+	m.must(some.sameFiltered(m.ix, q, k, text))
+}
+
+// sameFiltered compares answers to a filter with those of what matches it.
+func (h held) sameFiltered(ix *Index, q []float32, k int, text string) error {
+	o := everything
+	o.Filter = []byte(text)
+	res, err := ix.Query(context.Background(), q, k, o)
+	if err != nil {
+		return fmt.Errorf("filter %s: %w", text, err)
+	}
+	if err := sameMatches(res.Matches, h.nearest(ix.Metric(), q, k)); err != nil {
+		return fmt.Errorf("filter %s, plan %s: %w", text, res.Work.Plan, err)
+	}
+	// By default an answer may lack something, but as many come as there are.
+	res, err = ix.Query(context.Background(), q, k, QueryOptions{Vectors: true, Metadata: true, Filter: []byte(text)})
+	if err != nil {
+		return err
+	}
+	found := held{}
+	for _, x := range res.Matches {
+		if r, ok := h[x.Key]; ok {
+			found[x.Key] = r
+		}
+	}
+	if err := sameMatches(res.Matches, found.nearest(ix.Metric(), q, k)); err != nil || len(found) != min(k, len(h)) {
+		return fmt.Errorf("filter %s, plan %s by default: %d of %d matches, %w", text, res.Work.Plan, len(found), min(k, len(h)), err)
+	}
+	return nil
+}
+
 // begin starts a query that is finished when more has happened.
 func (m *machine) begin(rt *rapid.T) {
 	if len(m.slow) == 3 {
 		rt.Skip()
 	}
 	q, k := m.drawVector(rt), rapid.IntRange(1, 70).Draw(rt, "k")
-	s := newSearcher(m.ix)
-	s.begin(q, k, &everything)
-	m.slow = append(m.slow, slowQuery{searcher: s, want: m.model.nearest(m.ix.Metric(), q, k)})
+	s, o, among := newSearcher(m.ix), everything, m.model
+	if rapid.Bool().Draw(rt, "filtered") {
+		var f *filter.Filter
+		o.Filter = []byte(rapid.SampledFrom(modelFilters).Draw(rt, "filter"))
+		f, among = m.model.matching(string(o.Filter))
+		s.filter.filter = f
+	}
+	s.begin(q, k, &o)
+	m.slow = append(m.slow, slowQuery{searcher: s, want: among.nearest(m.ix.Metric(), q, k)})
 }
 
 // finish has a query that began earlier read and answer.

@@ -24,10 +24,14 @@ type Options struct {
 	Direct string
 	// QueueDepth caps the reads in flight on the volume. Default: the engine's.
 	QueueDepth int
-	// CacheBytes is the memory for cached postings and records. 0 means 60 % of
-	// what the limit leaves after the indexes, but no more than twice their size
-	// on the volume and 64 MiB; a negative number means no cache.
+	// CacheBytes is the memory for cached postings and records. 0 means what the
+	// limit leaves after the indexes, builds and queries, as it changes; a negative
+	// number means no cache.
 	CacheBytes int64
+	// LimitHeap has the store set the memory limit of the Go runtime
+	// (debug.SetMemoryLimit) to what MemoryLimit leaves for the heap, as it changes,
+	// until Close. For programs whose main tenant is one store.
+	LimitHeap bool
 	// ReadOnly opens a store without the right to change it.
 	ReadOnly bool
 	// Logger receives what an operator must know. Default: nothing is logged.
@@ -67,6 +71,9 @@ type IndexConfig struct {
 	Bits int
 	// Seed of the rotation and of the training. Default 1.
 	Seed uint64
+	// NonFilterable are fields of the metadata that filters may not name. They are
+	// not indexed. At most 64 names.
+	NonFilterable []string
 }
 
 // Dials are the defaults of an index's queries. They may be changed at any time
@@ -117,6 +124,15 @@ type QueryOptions struct {
 	Vectors, Metadata bool
 	// Trace asks for an account of the query in words.
 	Trace bool
+	// Filter, a JSON text, restricts the answer to vectors whose metadata matches:
+	// {"genre": "jazz", "year": {"$gte": 1990}}. The language is that of S3 Vectors
+	// ($eq $ne $gt $gte $lt $lte $in $nin $exists $startsWith $and $or). k results
+	// come back whenever k vectors match. No bytes and null are no filter. An invalid
+	// one is an *InputError of field "filter", with the message of S3 Vectors as Got.
+	Filter []byte
+	// StrictFilter refuses what S3 Vectors refuses: objects of more than one entry,
+	// which otherwise must all hold, and empty ones, which otherwise match all.
+	StrictFilter bool
 }
 
 // Match is one result.
@@ -147,6 +163,14 @@ type Work struct {
 	// takes of a processor, as far as one query alone can tell.
 	Busy time.Duration `json:"busy_ns"`
 	Stop string        `json:"stop"` // why no more postings were read
+	// Plan is how a filter was evaluated: "none match", "scan", "probe", "probe, then
+	// scan" or "check"; "" without a filter.
+	Plan string `json:"plan,omitempty"`
+	// Matching is how many vectors match the filter, as far as the filter index
+	// tells: at most so many, and usually exactly. Of plan "check" it is all vectors.
+	Matching int `json:"matching,omitempty"`
+	// FilterRows is how many rows of the filter index were read.
+	FilterRows int `json:"filter_rows,omitempty"`
 }
 
 // Result is the answer to a query: at most k matches, nearest first, ties by

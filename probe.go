@@ -8,6 +8,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/spratdb/sprat/internal/arena"
 	"github.com/spratdb/sprat/iopath"
 	"github.com/spratdb/sprat/posting"
 )
@@ -141,7 +142,7 @@ func (s *searcher) probePart(ctx context.Context, end int) error {
 	for ; i < end && bytes < most; i++ {
 		p := s.v.postings.At(int(s.order[i].ID))
 		if b := s.cache.get(cachedPosting, s.ix.row.ID, s.order[i].ID, p.tag); b != nil {
-			s.arrived[i-first] = b
+			s.arrived[i-first] = s.borrow(b)
 			s.work.CacheHits++
 			continue
 		}
@@ -175,8 +176,19 @@ func (s *searcher) wave() *iopath.Batch {
 	return s.batch
 }
 
-// endWave counts the wave's work and gives its buffers back.
+// borrow keeps a cached block until the end of the wave.
+func (s *searcher) borrow(b *arena.Block) []byte {
+	s.borrowed = append(s.borrowed, b)
+	return b.Bytes()
+}
+
+// endWave counts the wave's work and gives its buffers and cached blocks back.
 func (s *searcher) endWave() {
+	for i, b := range s.borrowed {
+		b.Release()
+		s.borrowed[i] = nil
+	}
+	s.borrowed = s.borrowed[:0]
 	if s.batch == nil {
 		return
 	}
@@ -203,11 +215,16 @@ func (s *searcher) scanPosting(rank int, data []byte, fresh bool) error {
 		return &CorruptionError{Path: s.ix.path(centroidsFile),
 			Err: fmt.Errorf("the centroid of posting %d is not the one that the posting holds", n.ID)}
 	}
-	s.hits = s.scan.Scan(s.hits[:0], &s.ix.layout, &v, &s.query, n.DistSq, s.rules.eps, s.cands.Limit())
-	s.hits = s.scan.ScanDelta(s.hits, &s.ix.layout, p.delta, &s.query, n.DistSq, s.rules.eps, s.cands.Limit())
-	for i := range s.hits {
-		if h := &s.hits[i]; s.v.alive(h.Slot, h.Generation) {
-			s.cands.Add(h.Slot, h.Est, h.Err)
+	limit := s.cands.Limit()
+	s.hits = s.scan.Scan(s.hits[:0], &s.ix.layout, &v, &s.query, n.DistSq, s.rules.eps, limit)
+	s.hits = s.scan.ScanDelta(s.hits, &s.ix.layout, p.delta, &s.query, n.DistSq, s.rules.eps, limit)
+	if s.filter.restricts {
+		s.takeMatching(n, v.N+p.delta.Len(), limit)
+	} else {
+		for i := range s.hits {
+			if h := &s.hits[i]; s.v.alive(h.Slot, h.Generation) {
+				s.cands.Add(h.Slot, h.Est, h.Err)
+			}
 		}
 	}
 	s.work.Postings++

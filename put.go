@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/spratdb/sprat/centroids"
 	"github.com/spratdb/sprat/posting"
@@ -238,7 +239,11 @@ func (ix *Index) Delete(ctx context.Context, keys []string) (int, error) {
 		return 0, err
 	}
 	for {
-		r := &request{deletes: keys}
+		old, err := ix.writer.oldTerms(ctx, slices.Values(keys))
+		if err != nil {
+			return 0, publicError(err)
+		}
+		r := &request{deletes: keys, old: old}
 		if err := ix.writer.submit(r); !errors.Is(err, errNoPosting) { // of a put of the same group
 			return r.deleted, publicError(err)
 		}

@@ -95,7 +95,7 @@ func (r *repair) run() error {
 	slots := r.v.state.Slots
 	r.primaries, r.copies, r.keyed = make([]uint8, slots), make([]uint8, slots), make([]bool, slots)
 	r.wrong, r.lost = map[uint32]bool{}, map[uint32]bool{}
-	for _, step := range []func() error{r.readPostings, r.readKeys, r.readRecords, r.readRefines, r.remove, r.replace, r.recount} {
+	for _, step := range []func() error{r.readPostings, r.readKeys, r.readRecords, r.readRefines, r.remove, r.replace, r.recount, r.repairFilters} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -265,11 +265,13 @@ func (r *repair) remove() error {
 		was, _ := r.v.generation(slot)
 		if now, live := t.base.generation(slot); live && now == was {
 			t.kill(slot)
+			t.filterLoss(slot)
 		}
 	}
 	err = r.v.eachLive(func(slot uint32, gen uint8) error {
 		if now, live := t.base.generation(slot); !r.keyed[slot] && !r.lost[slot] && live && now == gen {
 			t.kill(slot)
+			t.filterLoss(slot)
 			r.report.Orphans++
 			delete(r.wrong, slot)
 		}

@@ -121,11 +121,13 @@ func (s *searcher) fromCache(pick func(*rescore.Candidate) bool) (err error) {
 		gen, _ := s.v.generation(c.Slot)
 		if b := s.cache.get(cachedRecord, id, c.Slot, uint32(gen)); b != nil {
 			s.work.CacheHits++
-			err = s.takeRecord(c, b, recordPlace{file: s.ix.recordsFile, off: s.ix.records.Offset(c.Slot), slot: c.Slot, gen: gen})
+			err = s.takeRecord(c, b.Bytes(), recordPlace{file: s.ix.recordsFile, off: s.ix.records.Offset(c.Slot), slot: c.Slot, gen: gen})
+			b.Release()
 		} else if c.Tier == rescore.Estimated && s.ix.refine != nil {
 			if b := s.cache.get(cachedRefine, id, c.Slot, uint32(gen)); b != nil {
 				s.work.CacheHits++
-				err = s.takeRefine(c, b, s.ix.refine.Offset(c.Slot))
+				err = s.takeRefine(c, b.Bytes(), s.ix.refine.Offset(c.Slot))
+				b.Release()
 			}
 		}
 		if err != nil {
@@ -295,7 +297,12 @@ func (s *searcher) takeRecord(c *rescore.Candidate, b []byte, p recordPlace) err
 	rec.Vector(s.vector)
 	d := s.target.Distance(s.vector)
 	c.Dist, c.Sigma, c.Tier = s.engineDistance(d), 0, rescore.Exact
-	r := row{distance: d, order: s.target.Metric.Order(d), slot: c.Slot, gen: p.gen, metaElsewhere: rec.MetaElsewhere}
+	if s.filter.filter != nil {
+		if matches, err := s.filter.check(s.ix, c.Slot, &rec); err != nil || !matches {
+			return err
+		}
+	}
+	r := row{distance: d, order: s.target.Metric.Order(d), near: c.Dist, slot: c.Slot, gen: p.gen, metaElsewhere: rec.MetaElsewhere}
 	if !rec.KeyElsewhere {
 		r.key = s.keep(rec.Key)
 	}

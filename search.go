@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spratdb/sprat/centroids"
+	"github.com/spratdb/sprat/internal/arena"
 	"github.com/spratdb/sprat/internal/catalog"
 	"github.com/spratdb/sprat/iopath"
 	"github.com/spratdb/sprat/posting"
@@ -32,6 +33,10 @@ func (ix *Index) Query(ctx context.Context, q []float32, k int, opts QueryOption
 	if err := ix.checkQuery(q, k, &opts); err != nil {
 		return nil, err
 	}
+	filter, err := ix.parseFilter(&opts)
+	if err != nil {
+		return nil, err
+	}
 	ix.users.RLock()
 	defer ix.users.RUnlock()
 	if err := ix.ended(); err != nil {
@@ -51,6 +56,7 @@ func (ix *Index) Query(ctx context.Context, q []float32, k int, opts QueryOption
 	defer adm.queries.Release(held)
 	s := ix.searchers.Get().(*searcher)
 	defer ix.searchers.Put(s)
+	s.filter.filter = filter
 	res, err := s.run(clock, q, k, &opts)
 	return res, publicError(err)
 }
@@ -94,24 +100,26 @@ type searcher struct {
 	inner  []float32
 	rotate []float32
 
-	route   centroids.Workspace
-	order   []centroids.Neighbor // postings, nearest centroid first
-	next    int                  // first posting of order not read yet
-	scan    posting.Scanner
-	hits    []posting.Hit
-	cands   rescore.Candidates
-	planner rescore.Planner
-	refiner rescore.Refiner
-	away    []int         // candidates of the next wave whose records have landed
-	places  []recordPlace // of those of the wave under way
-	batch   *iopath.Batch // of the wave under way
-	arrived [][]byte      // blocks of the wave, by tag
-	flying  []bool        // tags whose block was not cached
-	failed  int           // tag that ended the wave with an error, or -1
-	vector  []float32
-	rows    []row  // what was read of exact candidates
-	text    []byte // backs their keys and metadata
+	route    centroids.Workspace
+	order    []centroids.Neighbor // postings, nearest centroid first
+	next     int                  // first posting of order not read yet
+	scan     posting.Scanner
+	hits     []posting.Hit
+	cands    rescore.Candidates
+	planner  rescore.Planner
+	refiner  rescore.Refiner
+	away     []int          // candidates of the next wave whose records have landed
+	places   []recordPlace  // of those of the wave under way
+	batch    *iopath.Batch  // of the wave under way
+	arrived  [][]byte       // blocks of the wave, by tag
+	borrowed []*arena.Block // of the wave under way
+	flying   []bool         // tags whose block was not cached
+	failed   int            // tag that ended the wave with an error, or -1
+	vector   []float32
+	rows     []row  // what was read of exact candidates
+	text     []byte // backs their keys and metadata
 
+	filter  filtering // of the query, if it has one
 	work    Work
 	waited  time.Duration // for reads
 	reads   int64         // operations so far
@@ -124,6 +132,7 @@ type searcher struct {
 type row struct {
 	distance      float64
 	order         float64 // smaller is nearer
+	near          float32 // the candidate's distance
 	slot          uint32
 	gen           uint8
 	key           []byte    // nil while it is only in the catalog
@@ -169,6 +178,12 @@ func (s *searcher) search(c clock) error {
 	if isBackground(c.hard) {
 		s.class = iopath.Maintenance
 	}
+	if s.filter.filter != nil {
+		if err := s.searchMatching(); !s.overdue(err) {
+			return err
+		}
+		return nil
+	}
 	err := s.probe(s.clock.soft)
 	if err == nil || s.overdue(err) {
 		err = s.rescore(s.clock.hard)
@@ -212,6 +227,7 @@ func (s *searcher) begin(q []float32, k int, opts *QueryOptions) {
 
 func (s *searcher) end() {
 	clear(s.rows) // vectors belong to the answer
+	s.filter.reset()
 	s.v.release()
 	s.v = nil
 }

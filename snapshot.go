@@ -1,7 +1,6 @@
 package sprat
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"strconv"
@@ -77,7 +76,7 @@ func (s *Store) Snapshot(ctx context.Context, to SnapshotTarget, opts SnapshotOp
 		return SnapshotStats{}, err
 	}
 	defer done()
-	m := &moment{store: s, workers: cmp.Or(opts.Workers, archive.DefaultWorkers)}
+	m := &moment{store: s, ctx: ctx}
 	defer func() { s.warn("remove what a snapshot was made from", m.release()) }()
 	if err := m.capture(); err != nil {
 		return SnapshotStats{}, publicError(err)

@@ -100,11 +100,11 @@ func (m *moment) indexFiles(h *heldIndex) ([]archive.File, error) {
 		landed = h.landedRanges()
 	}
 	for _, open := range h.files {
-		info, err := open.Stat()
+		info, err := open.stat.Stat()
 		if err != nil {
 			return nil, err
 		}
-		name := filepath.Base(open.Name())
+		name := filepath.Base(open.stat.Name())
 		f := archive.File{
 			Path: filepath.ToSlash(filepath.Join(indexDir("", h.row.ID), name)),
 			Size: info.Size(), Mode: info.Mode().Perm(),
@@ -131,8 +131,8 @@ func (m *moment) indexFiles(h *heldIndex) ([]archive.File, error) {
 			f.Size = last.Off + last.Len
 			f.Version = h.contentVersion(info, f.Ranges)
 		}
-		reader := m.reader(open)
-		f.Open = func() (io.ReaderAt, io.Closer, error) { return reader, reader, nil }
+		reader := &backupReader{ctx: m.ctx, engine: m.store.engine, file: open.file}
+		f.Open = func() (io.ReaderAt, io.Closer, error) { return reader, nil, nil } // the moment closes the file
 		out = append(out, f)
 	}
 	return out, nil

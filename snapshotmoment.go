@@ -2,6 +2,7 @@ package sprat
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -15,8 +16,8 @@ import (
 // the version of each index that belongs to it.
 type moment struct {
 	store      *Store
-	workers    int
-	dir        string // temporary, holds the copy of the catalog
+	ctx        context.Context // of the snapshot
+	dir        string          // temporary, holds the copy of the catalog
 	indexes    []*heldIndex
 	unfinished []uint32 // ids of builds and drops under way; the catalog may have rows of them
 }
@@ -27,7 +28,7 @@ type heldIndex struct {
 	row   catalog.Index
 	ix    *Index   // nil for one that could not be opened, which nobody changes
 	v     *version // held; nil without ix
-	files []*os.File
+	files []heldFile
 }
 
 // capture takes the moment. writeMu keeps indexes from coming and going, and the
@@ -147,7 +148,7 @@ func (h *heldIndex) open(s *Store) error {
 		}
 	}
 	for _, name := range names {
-		f, err := os.Open(filepath.Join(dir, name))
+		f, err := s.openHeld(filepath.Join(dir, name))
 		if err != nil {
 			return err
 		}
@@ -173,7 +174,7 @@ func (m *moment) release() error {
 	var errs []error
 	for _, h := range m.indexes {
 		for _, f := range h.files {
-			errs = append(errs, f.Close())
+			errs = append(errs, f.close())
 		}
 		if h.v != nil {
 			h.v.release()

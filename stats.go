@@ -116,6 +116,7 @@ func (ix *Index) Stats() IndexStats {
 		Damaged: ix.damage.list(),
 		Upkeep:  ix.upkeepStats(v),
 	}
+	st.Memory["filters"] = ix.filterSets.size()
 	if st.Vectors > 0 {
 		st.ReplicasMean = float64(st.Entries) / float64(st.Vectors)
 	}
@@ -160,9 +161,14 @@ type StoreStats struct {
 	MemoryLimit int64            `json:"memory_limit"`
 	Memory      map[string]int64 `json:"memory"`
 	CatalogDisk int64            `json:"catalog_disk_bytes"`
-	IO          iopath.Info      `json:"io"`
-	Volume      iopath.Stats     `json:"volume"`
-	Indexes     []IndexStats     `json:"indexes"`
+	// Budget is how the memory limit is divided at the moment: what each part may
+	// take. "heap" is the limit of the Go runtime, 0 when it has none.
+	Budget map[string]int64 `json:"budget"`
+	// Cache is the tiers of the cache, by kind of block; none without a cache.
+	Cache   map[string]TierStats `json:"cache,omitempty"`
+	IO      iopath.Info          `json:"io"`
+	Volume  iopath.Stats         `json:"volume"`
+	Indexes []IndexStats         `json:"indexes"`
 	// Broken names the indexes that could not be opened, with the reason.
 	Broken map[string]string `json:"broken,omitempty"`
 }
@@ -182,6 +188,14 @@ func (s *Store) Stats() (StoreStats, error) {
 		Directory: s.dir, MemoryLimit: s.opts.MemoryLimit, IO: s.engine.Info(), Volume: s.engine.Stats(),
 		CatalogDisk: s.catalog.Size(),
 		Memory:      map[string]int64{"catalog": s.catalog.MemoryBytes(), "cache": s.cache.memoryBytes()},
+		Budget: map[string]int64{
+			"program": baseMemory, "indexes": s.memoryHeld(), "builds": s.reservedMemory(), "queries": s.admission.most,
+			"buffers": s.admission.most, "cache": 0, "heap": heapLimit(),
+		},
+		Cache: s.cache.stats(),
+	}
+	if s.cache != nil {
+		st.Budget["cache"] = s.cacheBudget()
 	}
 	for _, full := range names {
 		ix, err := s.opened(full)

@@ -47,6 +47,7 @@ type Store struct {
 	hooks     hooks
 	compute   *compute
 	admission *admission
+	budget    budget
 	// indexCount is the number of open indexes, for their shares of memory.
 	indexCount atomic.Int64
 	ballast    ballast
@@ -95,6 +96,9 @@ func openWith(dir string, opts Options, h hooks) (*Store, error) {
 		return nil, &MemoryLimitError{What: "an empty store", Limit: opts.MemoryLimit, Needed: minMemoryLimit}
 	}
 	s := &Store{dir: dir, opts: opts, log: opts.Logger, hooks: h, compute: newCompute(), admission: newAdmission(opts.MemoryLimit)}
+	if opts.LimitHeap {
+		s.limitHeap(0)
+	}
 	s.ending, s.end = context.WithCancel(context.Background())
 	s.mu.indexes = map[string]*Index{}
 	s.mu.broken = map[string]error{}
@@ -124,7 +128,8 @@ func (s *Store) open() (err error) {
 	}
 	if s.engine, err = iopath.Open(s.dir, iopath.Config{
 		Engine: s.opts.IOEngine, Direct: s.opts.Direct, Depth: s.opts.QueueDepth, Logger: s.log,
-		Ops: s.hooks.ops, Faults: s.hooks.faults, Model: s.hooks.model,
+		PoolBytes: min(s.admission.most, 16<<20),
+		Ops:       s.hooks.ops, Faults: s.hooks.faults, Model: s.hooks.model,
 	}); err != nil {
 		return err
 	}
@@ -137,6 +142,7 @@ func (s *Store) open() (err error) {
 	if err := s.openCache(); err != nil {
 		return err
 	}
+	s.divide(true)
 	for _, ix := range s.mu.indexes {
 		ix.writer.start()
 	}
@@ -285,6 +291,7 @@ func (s *Store) closeIndexes() error {
 func (s *Store) release() error {
 	s.end()
 	s.cache.close()
+	s.unlimitHeap()
 	var errs []error
 	if s.engine != nil {
 		errs = append(errs, s.engine.Close())

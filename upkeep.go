@@ -51,6 +51,7 @@ type upkeep struct {
 	noVacate atomic.Int64
 
 	tidy tidying
+	fill filling
 
 	calibrating chan error // of the calibration under way, nil when there is none
 
@@ -261,7 +262,7 @@ func (u *upkeep) step(ctx context.Context) (did string, err error) {
 	u.stepping.Lock()
 	defer u.stepping.Unlock()
 	for _, try := range []func(context.Context) (string, error){
-		u.stepRecheck, u.stepQueue, u.stepChecks, u.stepPressed, u.stepDrains, u.stepSweep, u.stepCalibrate, u.stepVacate, u.stepIdle, u.stepPullDown, u.stepTidy,
+		u.stepRecheck, u.stepQueue, u.stepChecks, u.stepPressed, u.stepDrains, u.stepSweep, u.stepFilters, u.stepCalibrate, u.stepVacate, u.stepIdle, u.stepPullDown, u.stepTidy,
 	} {
 		// After a commit of unknown outcome not a byte more is written: a batch that
 		// may be durable names some.
@@ -328,6 +329,7 @@ func (u *upkeep) newWorst() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.mu.worst = float64(worst) / float64(ix.limits.Split)
+	ix.store.divide(false)
 	u.crowded.Store(baseMemory+ix.store.memoryHeld() > ix.store.opts.MemoryLimit)
 }
 

@@ -21,6 +21,8 @@ type VerifyReport struct {
 	Records  int64  `json:"records"`
 	Landed   int64  `json:"landed"` // of records, not in their slots yet
 	Keys     int64  `json:"keys"`
+	// FilterRows counts the rows of the filter index; 0 while it is being made.
+	FilterRows int64 `json:"filter_rows"`
 	// Faults counts the violated invariants; Problems describes the first ones.
 	Faults   int64    `json:"faults"`
 	Problems []string `json:"problems,omitempty"`
@@ -47,10 +49,11 @@ const maxProblems = 100
 //     leads to its slot and generation, and its refine record describes its vector;
 //   - every key of the catalog leads to a live slot of its own, and there are as
 //     many as vectors;
+//   - the filter rows are those of the documents of the live slots;
 //   - the index's directory holds no file that nothing names.
 //
 // Damage is reported, not returned; errors are the context's and those that
-// keep Verify from going on. It holds 12 bytes of memory a slot. Writers may go on
+// keep Verify from going on. It holds 21 bytes of memory a slot. Writers may go on
 // meanwhile; the space that they free is reused when Verify is done.
 func (ix *Index) Verify(ctx context.Context, progress func(step string, done, total int64)) (*VerifyReport, error) {
 	leave, err := ix.enter()
@@ -62,8 +65,13 @@ func (ix *Index) Verify(ctx context.Context, progress func(step string, done, to
 		progress = func(string, int64, int64) {}
 	}
 	var keys *catalog.KeyCursor
+	var rows *catalog.FilterCursor
 	held, err := ix.together(func() (err error) {
-		keys, err = ix.store.catalog.Keys(ix.row.ID, 0, 1, nil)
+		if keys, err = ix.store.catalog.Keys(ix.row.ID, 0, 1, nil); err == nil {
+			if rows, err = ix.store.catalog.FilterRows(ix.row.ID); err != nil {
+				err = errors.Join(err, keys.Close())
+			}
+		}
 		return err
 	})
 	if err != nil {
@@ -74,13 +82,15 @@ func (ix *Index) Verify(ctx context.Context, progress func(step string, done, to
 	v := &verifier{
 		ix: ix, v: held, ctx: inBackground(ctx), progress: progress, report: VerifyReport{Index: ix.Name()},
 		primary: make([]uint32, slots), lastSeen: make([]uint32, slots), keyed: make([]uint32, slots),
+		filters: ix.newFilterCheck(held, rows),
 	}
 	err = errors.Join(v.keys(keys), keys.Close())
-	for _, step := range []func() error{v.postings, v.records, v.refines, v.files} {
+	for _, step := range []func() error{v.postings, v.records, v.filterRows, v.refines, v.files} {
 		if err == nil {
 			err = step()
 		}
 	}
+	err = errors.Join(err, rows.Close())
 	if err != nil {
 		return nil, publicError(err)
 	}
@@ -103,6 +113,16 @@ type verifier struct {
 	keyed     []uint32 // by slot: hash of the key that leads to it, never 0
 	rows      map[uint32]int32
 	misplaced int64
+	filters   *filterCheck // nil when the filter rows are not whole
+}
+
+// filterRows checks the filter rows against the documents, which were read.
+func (v *verifier) filterRows() error {
+	err := v.filters.compare(v.ctx, v.v, v.fault)
+	if v.filters != nil {
+		v.report.FilterRows = v.filters.Rows
+	}
+	return err
 }
 
 func (v *verifier) fault(format string, args ...any) {

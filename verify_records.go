@@ -34,6 +34,7 @@ func (v *verifier) live(step string, f func(places []recordPlace) error) error {
 			p, err := v.ix.recordPlace(v.v, uint32(r*catalog.RunSlots+i), x.gens[i])
 			if err != nil {
 				v.fault("%v", err)
+				v.filters.unread(uint32(r*catalog.RunSlots + i))
 				continue
 			}
 			window = append(window, p)
@@ -64,6 +65,7 @@ func (v *verifier) records() error {
 			}
 			if err != nil {
 				v.fault("record of slot %d: %v", p.slot, err)
+				v.filters.unread(p.slot)
 				return v.ctx.Err()
 			}
 			v.report.Records++
@@ -109,8 +111,12 @@ func keyHash(key []byte) uint32 { return crc32.Checksum(key, castagnoli) | 1 }
 // fit into it is there.
 func (v *verifier) record(p *recordPlace, rec *rescore.Record) error {
 	key, err := v.ix.wholeKey(rec, p.slot)
+	doc := rec.Metadata
 	if err == nil && rec.MetaElsewhere {
-		_, err = v.ix.wholeMetadata(rec, p.slot)
+		doc, err = v.ix.wholeMetadata(rec, p.slot)
+	}
+	if v.filters.document(p.slot, doc); err != nil {
+		v.filters.unread(p.slot)
 	}
 	switch {
 	case errors.Is(err, ErrCorrupt):

@@ -64,6 +64,8 @@ type request struct {
 	direct bool
 	fresh  map[uint32]bool
 
+	old map[string]knownTerms // of what it replaces or deletes, as it was a moment ago
+
 	deleted int  // of deletes, how many keys were there
 	moved   int  // of puts that are moves, how many still applied
 	crowded bool // by the posting crowd; the caller waits for its cut and starts again

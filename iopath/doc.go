@@ -37,6 +37,14 @@
 // behind them by a fixed queue that makes Submit wait, idle memory by
 // [Config].PoolBytes.
 //
+// # Admission
+//
+// What exceeds the depth waits here, where its order can be decided, and not at
+// the device, where it cannot. Classes ([Class]) share the volume by weight, the
+// batches of a class take turns, and one that is out of time may pass the others
+// ([Batch.Hurry]). Without a depth of the caller's the engine keeps it near the knee
+// of the volume, which it finds by trial under load (adapt.go).
+//
 // # Engines
 //
 // Three engines keep one contract and pass one conformance suite:

@@ -119,6 +119,23 @@ func (c *Candidates) Settle() float32 {
 	return c.Limit()
 }
 
+// Want changes the number of results that the limit is for, and keeps the
+// candidates.
+func (c *Candidates) Want(k int) { c.k, c.grown = k, len(c.list)+k }
+
+// Keep drops the candidates that keep does not want.
+func (c *Candidates) Keep(keep func(*Candidate) bool) {
+	kept := c.list[:0]
+	for i := range c.list {
+		if keep(&c.list[i]) {
+			kept = append(kept, c.list[i])
+		}
+	}
+	c.list = kept
+	c.grown = len(kept) + c.k
+	c.rehash(len(c.table))
+}
+
 // Cut keeps the n candidates of smallest distance.
 func (c *Candidates) Cut(n int) {
 	if len(c.list) <= n {

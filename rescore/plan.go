@@ -45,6 +45,47 @@ func (p *Planner) PlanRecords(cands []Candidate, pick func(*Candidate) bool) []R
 	return p.reads
 }
 
+// PlanRefines plans the reads of the refine records of the candidates picked, in
+// one wave. The index has a refine tier.
+func (p *Planner) PlanRefines(cands []Candidate, pick func(*Candidate) bool) []Read {
+	p.sortPicked(cands, pick)
+	p.reads = coalesce(p.reads[:0], p.Refine.Stride, cands, p.order, 0, p.Balance)
+	for i := range p.reads {
+		p.reads[i].Refine = true
+	}
+	return p.reads
+}
+
+// Cost is what reading the records of slots, ascending, would cost as PlanRecords
+// plans it, and with a refine tier as PlanRefines does, else +Inf: in operations, of
+// which Balance bytes are worth one.
+func (p *Planner) Cost(slots []uint32) (records, refines float64) {
+	records, refines = p.costOf(p.Records.Stride, slots), math.Inf(1)
+	if p.Refine != nil {
+		refines = p.costOf(p.Refine.Stride, slots)
+	}
+	return records, refines
+}
+
+func (p *Planner) costOf(s Stride, slots []uint32) (total float64) {
+	first, end := int64(0), int64(0)
+	for _, slot := range slots {
+		off := s.Offset(slot)
+		if end > 0 && off-end <= int64(p.Balance) && off+int64(s.Bytes)-first <= MaxReadBytes-2*block {
+			end = off + int64(s.Bytes)
+			continue
+		}
+		if end > 0 {
+			total += p.cost(int(end - first))
+		}
+		first, end = off, off+int64(s.Bytes)
+	}
+	if end > 0 {
+		total += p.cost(int(end - first))
+	}
+	return total
+}
+
 // PlanWave plans the wave after the postings. Every picked candidate is read
 // either from its refine record or, where that is no dearer, straight from its
 // vector record: a refine read saves only those record reads whose candidates

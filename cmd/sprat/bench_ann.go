@@ -53,7 +53,6 @@ func (c *cli) benchANNCommand() *cobra.Command {
 
 func (c *cli) benchANN(ctx context.Context, f *benchANNFlags) error {
 	opts := f.store.options(c.stderr)
-	defer limitHeap(opts.MemoryLimit)()
 	bar := c.newProgress()
 	defer bar.done()
 	report, err := bench.RunANN(ctx, bench.ANNConfig{

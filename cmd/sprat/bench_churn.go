@@ -78,7 +78,6 @@ func (c *cli) benchChurn(ctx context.Context, f *benchChurnFlags) error {
 		return err
 	}
 	opts := f.store.options(c.stderr)
-	defer limitHeap(opts.MemoryLimit)()
 	bar := c.newProgress()
 	defer bar.done()
 	report, err := bench.RunChurn(ctx, bench.ChurnConfig{

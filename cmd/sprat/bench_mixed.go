@@ -51,7 +51,6 @@ func (c *cli) benchMixed(ctx context.Context, f *benchMixedFlags) error {
 		return err
 	}
 	opts := f.churn.store.options(c.stderr)
-	defer limitHeap(opts.MemoryLimit)()
 	bar := c.newProgress()
 	defer bar.done()
 	report, err := bench.RunMixed(ctx, bench.MixedConfig{

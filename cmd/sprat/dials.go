@@ -13,7 +13,7 @@ type dialFlags struct {
 	k, probe, limit, maxReads countFlag
 	target                    shareFlag
 	deadline                  spanFlag
-	filter                    string // for a later version
+	filter                    string
 }
 
 func (f *dialFlags) add(cmd *cobra.Command) {
@@ -25,24 +25,16 @@ func (f *dialFlags) add(cmd *cobra.Command) {
 	fl.Var(&f.target, "recall-target", "take the cheapest dials that reached this recall on the index's own sample (default: the index's dials)")
 	fl.Var(&f.maxReads, "max-reads", "most reads a query may cost; what it has found by then is the answer")
 	fl.Var(&f.deadline, "deadline", "time for a query; what it has found by then is the answer")
-	fl.StringVar(&f.filter, "filter", "", "not available in this version")
+	fl.StringVar(&f.filter, "filter", "", "search only vectors whose metadata matches, like `'{\"year\":{\"$gte\":1990}}'`")
 	for _, name := range []string{"search-probe", "rescore-limit"} {
 		cmd.MarkFlagsMutuallyExclusive(name, "recall-target")
 	}
 }
 
-// check refuses what this version does not have.
-func (f *dialFlags) check(cmd *cobra.Command) error {
-	if cmd.Flags().Changed("filter") {
-		return badUsage("--filter: filters are not available in this version")
-	}
-	return nil
-}
-
 func (f *dialFlags) options(store *storeFlags) sprat.QueryOptions {
 	return sprat.QueryOptions{
 		SearchProbe: int(f.probe), RescoreLimit: int(f.limit), RecallTarget: float64(f.target),
-		MaxReads: int(f.maxReads), FixedWork: store.adaptive.value == "off",
+		MaxReads: int(f.maxReads), FixedWork: store.adaptive.value == "off", Filter: []byte(f.filter),
 	}
 }
 

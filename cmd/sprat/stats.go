@@ -56,9 +56,12 @@ func (c *cli) stats(f *statsFlags) (err error) {
 
 func statsText(p *page, st *sprat.StoreStats) {
 	p.line("store %s", st.Directory)
-	p.row("memory limit", size(st.MemoryLimit))
+	b := st.Budget
+	p.row("memory limit", size(st.MemoryLimit), fmt.Sprintf("program %s, indexes %s, builds %s, queries %s, buffers %s, cache %s",
+		size(b["program"]), size(b["indexes"]), size(b["builds"]), size(b["queries"]), size(b["buffers"]), size(b["cache"])))
 	p.row("catalog", size(st.CatalogDisk), "on disk, "+size(st.Memory["catalog"])+" in memory")
 	p.row("I/O", st.IO.Engine, directText(st.IO.Direct, st.IO.Cause))
+	p.row("in flight", count(st.Volume.InFlightLimit), "reads at one time, at most")
 	for i := range st.Indexes {
 		indexText(p, &st.Indexes[i])
 	}

@@ -5,7 +5,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
@@ -53,7 +52,8 @@ func (f *storeFlags) options(stderr io.Writer) sprat.Options {
 	}
 	return sprat.Options{
 		MemoryLimit: int64(f.memory), IOEngine: f.engine.value, Direct: f.direct.value, CacheBytes: f.cache.option(),
-		Logger: slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level})),
+		LimitHeap: os.Getenv("GOMEMLIMIT") == "", // one that the user has set stays
+		Logger:    slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level})),
 	}
 }
 
@@ -62,45 +62,12 @@ func (f *storeFlags) options(stderr io.Writer) sprat.Options {
 func (c *cli) open(f *storeFlags, dir string, readOnly bool) (*sprat.Store, func(*error), error) {
 	opts := f.options(c.stderr)
 	opts.ReadOnly = readOnly
-	undo := limitHeap(opts.MemoryLimit)
 	s, err := sprat.Open(dir, opts)
 	if err != nil {
-		undo()
 		return nil, nil, err
 	}
-	if opts.MemoryLimit == 0 {
-		if st, err := s.Stats(); err == nil {
-			undo = limitHeap(st.MemoryLimit)
-		}
-	}
-	return s, func(err *error) {
-		*err = errors.Join(*err, s.Close())
-		undo()
-	}, nil
+	return s, func(err *error) { *err = errors.Join(*err, s.Close()) }, nil
 }
-
-const (
-	// offHeap is what a store holds outside the Go heap when it is busy: pooled
-	// read buffers, mapped by the I/O engine, and the stacks of its threads.
-	offHeap = 24 << 20
-	// leastHeap is where a tighter limit would only make the collector spin.
-	leastHeap = 32 << 20
-)
-
-// limitHeap makes the garbage collector keep to its part of a memory limit in
-// bytes; 0 is no limit. A GOMEMLIMIT that the user has set stays. The function
-// returned takes the change back.
-func limitHeap(limit int64) (undo func()) {
-	if limit <= 0 || os.Getenv("GOMEMLIMIT") != "" {
-		return func() {}
-	}
-	old := debug.SetMemoryLimit(heapShare(limit))
-	return func() { debug.SetMemoryLimit(old) }
-}
-
-// heapShare is the heap's part of a memory limit: a tenth is left for what the
-// runtime does not count, and room for what is not on the heap.
-func heapShare(limit int64) int64 { return max(limit/10*9-offHeap, leastHeap) }
 
 // require marks flags that a command cannot do without.
 func require(cmd *cobra.Command, flags ...string) {

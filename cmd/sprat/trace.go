@@ -38,11 +38,10 @@ type traceMatch struct {
 func (c *cli) traceCommand() *cobra.Command {
 	var f traceFlags
 	cmd := &cobra.Command{
-		Use:     "trace --data DIR --index B/I --queries FILE --row N",
-		Short:   "Run one query and tell in words what it did",
-		Args:    cobra.NoArgs,
-		PreRunE: func(cmd *cobra.Command, _ []string) error { return f.dials.check(cmd) },
-		RunE:    c.action(func(ctx context.Context) error { return c.trace(ctx, &f) }),
+		Use:   "trace --data DIR --index B/I --queries FILE --row N",
+		Short: "Run one query and tell in words what it did",
+		Args:  cobra.NoArgs,
+		RunE:  c.action(func(ctx context.Context) error { return c.trace(ctx, &f) }),
 	}
 	f.store.addData(cmd)
 	f.dials.add(cmd)

@@ -6,7 +6,6 @@ import (
 	"io"
 	"math"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -116,27 +115,6 @@ func TestConfig(t *testing.T) {
 		if o.code != exitUsage || !strings.Contains(o.stderr, "bad.conf") || !strings.Contains(o.stderr, want) {
 			t.Errorf("%q: exit %d, want 2 with %q: %s", text, o.code, want, o.stderr)
 		}
-	}
-}
-
-func TestHeapLimit(t *testing.T) {
-	t.Setenv("GOMEMLIMIT", "")
-	before := debug.SetMemoryLimit(-1)
-	undo := limitHeap(512 << 20)
-	if got, want := debug.SetMemoryLimit(-1), heapShare(512<<20); got != want || want >= 512<<20*9/10 || want < 400<<20 {
-		t.Errorf("the heap's limit is %d, want %d", got, want)
-	}
-	undo()
-	if got := debug.SetMemoryLimit(-1); got != before {
-		t.Errorf("the heap's limit is %d afterwards, was %d", got, before)
-	}
-	t.Setenv("GOMEMLIMIT", "1GiB")
-	limitHeap(512 << 20)()
-	if got := debug.SetMemoryLimit(-1); got != before {
-		t.Errorf("the user's limit of %d has become %d", before, got)
-	}
-	if got := heapShare(64 << 20); got < leastHeap {
-		t.Errorf("the heap's part of 64 MiB is %d", got)
 	}
 }
 

@@ -21,6 +21,14 @@ const (
 	maxWorkers = 256
 )
 
+// PieceReader is what the reader of a [File] may also be: it is then asked for all
+// parts of a piece together, so that it can read what lies near each other at once.
+type PieceReader interface {
+	// ReadPiece fills the parts, which ascend, of the piece that begins at off of the
+	// file. Bytes outside the parts keep their values.
+	ReadPiece(piece []byte, off int64, parts []Range) error
+}
+
 // File is one file to keep.
 type File struct {
 	Path string      // slash-separated, relative, without "." or ".."; unique

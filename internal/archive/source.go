@@ -110,6 +110,12 @@ func (s *source) read(piece []byte, off int64) error {
 		clear(piece)
 		parts = s.within(off, len(piece))
 	}
+	if whole, ok := s.reader.(PieceReader); ok {
+		if err := whole.ReadPiece(piece, off, parts); err != nil {
+			return fmt.Errorf("file %q: %w", s.file.Path, err)
+		}
+		return nil
+	}
 	for _, r := range parts {
 		n, err := s.reader.ReadAt(piece[r.Off-off:][:r.Len], r.Off)
 		if int64(n) == r.Len {

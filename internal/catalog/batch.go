@@ -30,11 +30,12 @@ func (b *Batch) PutIndex(v Index) { b.putJSON(indexKey(v.Bucket, v.Name), v) }
 // it.
 func (b *Batch) DeleteIndex(v Index) {
 	b.note(b.b.Delete(indexKey(v.Bucket, v.Name), nil))
+	b.deleteAttributes(v.Bucket, v.Name)
 	b.DeleteIndexRows(v.ID)
 }
 
 // indexTables are the tables whose rows belong to one index id.
-var indexTables = []byte{tableExtent, tableKey, tableLongKey, tableLongMeta, tableCentroid, tableRun, tableState, tableDelta}
+var indexTables = []byte{tableExtent, tableKey, tableLongKey, tableLongMeta, tableCentroid, tableRun, tableState, tableDelta, tableFilter}
 
 // DeleteIndexRows removes the per-posting and per-vector rows of an index id.
 func (b *Batch) DeleteIndexRows(id uint32) {
@@ -44,8 +45,11 @@ func (b *Batch) DeleteIndexRows(id uint32) {
 	}
 }
 
-// DeleteBucket removes a bucket's row.
-func (b *Batch) DeleteBucket(name string) { b.note(b.b.Delete(bucketKey(name), nil)) }
+// DeleteBucket removes a bucket's row and attributes.
+func (b *Batch) DeleteBucket(name string) {
+	b.note(b.b.Delete(bucketKey(name), nil))
+	b.deleteAttributes(name, "")
+}
 
 // PutExtent sets where a posting lies.
 func (b *Batch) PutExtent(id, posting uint32, value []byte) {

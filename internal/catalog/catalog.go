@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
@@ -17,13 +18,17 @@ import (
 )
 
 // Version of the schema that this code writes.
-const Version = 2
+const Version = 3
+
+// oldestVersion is the schema that is brought to Version when it is opened.
+const oldestVersion = 2
 
 const (
 	tableVersion   = 0x01
 	tableLastIndex = 0x02
 	tableBucket    = 0x10
 	tableIndex     = 0x11
+	tableAttribute = 0x12
 	tableExtent    = 0x20
 	tableKey       = 0x21
 	tableLongKey   = 0x22
@@ -32,6 +37,7 @@ const (
 	tableRun       = 0x25
 	tableState     = 0x26
 	tableDelta     = 0x27
+	tableFilter    = 0x28
 )
 
 var (
@@ -65,9 +71,10 @@ type Config struct {
 
 // Catalog is an open catalog.
 type Catalog struct {
-	dir string
-	db  *pebble.DB
-	fs  vfs.FS
+	dir       string
+	db        *pebble.DB
+	fs        vfs.FS
+	manifests *atomic.Int64 // begun since it was opened
 }
 
 // Open opens the catalog in dir, creating it when it does not exist and the
@@ -82,14 +89,22 @@ func Open(dir string, cfg Config) (*Catalog, error) {
 	cache := pebble.NewCache(cfg.CacheBytes)
 	defer cache.Unref()
 	fsys := newFS(cfg) // without a goroutine that watches for slow writes and outlives a failed Open
+	manifests := new(atomic.Int64)
+	events := listener(logger{cfg.Logger})
+	events.ManifestCreated = func(i pebble.ManifestCreateInfo) {
+		if i.Err == nil {
+			manifests.Add(1)
+		}
+	}
 	opts := &pebble.Options{
+		MaxManifestFileSize:         manifestBytes,
 		Cache:                       cache,
 		MemTableSize:                uint64(cfg.MemtableBytes),
 		MemTableStopWritesThreshold: 2,
 		ReadOnly:                    cfg.ReadOnly,
 		FormatMajorVersion:          pebble.FormatNewest,
 		Logger:                      logger{cfg.Logger},
-		EventListener:               listener(logger{cfg.Logger}),
+		EventListener:               events,
 		ErrorIfNotExists:            cfg.MustExist,
 		FS:                          fsys,
 	}
@@ -104,7 +119,7 @@ func Open(dir string, cfg Config) (*Catalog, error) {
 	if err != nil {
 		return nil, damaged(dir, "open", err)
 	}
-	c := &Catalog{dir: dir, db: db, fs: fsys}
+	c := &Catalog{dir: dir, db: db, fs: fsys, manifests: manifests}
 	if err := c.checkVersion(cfg.ReadOnly); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
@@ -135,8 +150,12 @@ func (c *Catalog) checkVersion(readOnly bool) error {
 	if len(v) != 4 {
 		return fmt.Errorf("%w: schema version of %d bytes", ErrCorrupt, len(v))
 	}
-	if got := binary.LittleEndian.Uint32(v); got != Version {
-		return fmt.Errorf("%w: version %d, this program reads %d", ErrVersion, got, Version)
+	got := binary.LittleEndian.Uint32(v)
+	if got < oldestVersion || got > Version {
+		return fmt.Errorf("%w: version %d, this program reads %d to %d", ErrVersion, got, oldestVersion, Version)
+	}
+	if got < Version && !readOnly {
+		return c.db.Set([]byte{tableVersion}, binary.LittleEndian.AppendUint32(nil, Version), pebble.Sync)
 	}
 	return nil
 }

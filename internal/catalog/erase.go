@@ -7,10 +7,20 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
+const (
+	// manifestBytes is from when on the manifest may be replaced. Pebble does so when
+	// its changes outnumber the tables.
+	manifestBytes = 512
+	// eraseTurns bounds the attempts to have that done.
+	eraseTurns = 10_000
+)
+
 // Erase removes what was deleted or replaced from the files of the catalog: it
 // flushes the memtables, compacts the tables into ones without old values, and
-// turns over the logs, of which Pebble keeps a few to use their names again. It
-// waits until the old files are gone.
+// turns over the logs, of which Pebble keeps a few to use their names again, and the
+// manifest, which names the first and last key of every table that there ever was
+// and stays for a while when there is a newer one. It waits until the old files are
+// gone.
 func (c *Catalog) Erase(ctx context.Context) error {
 	const logs = 4 // more than Pebble keeps for later use
 	turn := func() error {
@@ -20,12 +30,21 @@ func (c *Catalog) Erase(ctx context.Context) error {
 		}
 		return err
 	}
-	err := turn()
+	// A table that overlaps nothing is moved down as it is, tombstones and all, and
+	// these hold the keys of what was deleted. One that spans all the others has them
+	// rewritten.
+	err := c.db.Delete([]byte{0xfe}, pebble.Sync)
+	if err == nil {
+		err = turn()
+	}
 	if err == nil {
 		err = c.db.Compact(ctx, []byte{0}, []byte{0xff}, false)
 	}
-	for i := 0; err == nil && i < logs; i++ {
-		err = turn()
+	manifests := c.manifests.Load()
+	for i := 0; err == nil && i < eraseTurns && (i < logs || c.manifests.Load() < manifests+2); i++ {
+		if err = turn(); err == nil {
+			err = ctx.Err()
+		}
 	}
 	if err != nil {
 		return damaged(c.dir, "erase", err)

@@ -21,8 +21,8 @@ const ingestTableBytes = 32 << 20
 // It belongs to one goroutine.
 type Ingester struct {
 	c     *Catalog
-	id    uint32
 	dir   string // where the tables are written before they are linked in
+	name  string // of their files
 	w     *sstable.Writer
 	bytes int64
 	key   []byte
@@ -33,30 +33,41 @@ type Ingester struct {
 // NewIngester starts an ingestion of keys of index id, writing tables into dir,
 // which must be on the catalog's file system.
 func (c *Catalog) NewIngester(id uint32, dir string) *Ingester {
-	return &Ingester{c: c, id: id, dir: dir, key: idPrefix(tableKey, id)}
+	return &Ingester{c: c, dir: dir, name: "keys", key: idPrefix(tableKey, id)}
+}
+
+// NewFilterIngester is NewIngester for the filter rows of an index; they are given
+// to AddRow.
+func (c *Catalog) NewFilterIngester(id uint32, dir string) *Ingester {
+	return &Ingester{c: c, dir: dir, name: "filters", key: idPrefix(tableFilter, id)}
 }
 
 // Add takes the next key in its ordered form (OrderedKey); they must ascend
 // strictly.
 func (g *Ingester) Add(key []byte, p Placement) error {
+	g.value = p.AppendValue(g.value[:0])
+	return g.AddRow(key, g.value)
+}
+
+// AddRow takes the next row; keys must ascend strictly.
+func (g *Ingester) AddRow(key, value []byte) error {
 	if g.w == nil {
 		if err := g.open(); err != nil {
 			return err
 		}
 	}
 	g.key = append(g.key[:5], key...)
-	g.value = p.AppendValue(g.value[:0])
-	if err := g.w.Set(g.key, g.value); err != nil {
+	if err := g.w.Set(g.key, value); err != nil {
 		return fmt.Errorf("catalog table: %w", err)
 	}
-	if g.bytes += int64(len(g.key) + len(g.value)); g.bytes >= ingestTableBytes {
+	if g.bytes += int64(len(g.key) + len(value)); g.bytes >= ingestTableBytes {
 		return g.finish()
 	}
 	return nil
 }
 
 func (g *Ingester) open() error {
-	path := filepath.Join(g.dir, fmt.Sprintf("keys-%06d.sst", len(g.paths)))
+	path := filepath.Join(g.dir, fmt.Sprintf("%s-%06d.sst", g.name, len(g.paths)))
 	f, err := g.c.fs.Create(path, vfs.WriteCategoryUnspecified)
 	if err != nil {
 		return fmt.Errorf("catalog table: %w", err)

@@ -46,6 +46,9 @@ type Index struct {
 	PostingBytes int       `json:"postingBytes"`         // target size of a posting
 	Copies       int       `json:"copies"`               // postings that hold a vector
 
+	// NonFilterable are the metadata fields that filters may not name.
+	NonFilterable []string `json:"nonFilterable,omitempty"`
+
 	// Calibration maps dials to stop rules; see sprat.Calibration.
 	Calibration json.RawMessage `json:"calibration,omitempty"`
 }

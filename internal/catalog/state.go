@@ -9,7 +9,7 @@ import (
 //
 //	| offset | bytes | field                                                     |
 //	|--------|-------|-----------------------------------------------------------|
-//	| 0      | 1     | version, 1                                                |
+//	| 0      | 1     | version, 2; version 1 ends at offset 89                   |
 //	| 1      | 8     | live vectors                                              |
 //	| 9      | 8     | slots given out, live or not                              |
 //	| 17     | 8     | postings in the directory                                 |
@@ -22,6 +22,8 @@ import (
 //	| 73     | 8     | vectors put since records were last brought together      |
 //	| 81     | 4     | next posting id                                           |
 //	| 85     | 4     | next landing segment                                      |
+//	| 89     | 8     | vectors put with terms since filter rows were begun       |
+//	| 97     | 1     | filter rows: FiltersNone, FiltersBegun, FiltersWhole      |
 type State struct {
 	Vectors    uint64
 	Slots      uint64
@@ -36,11 +38,25 @@ type State struct {
 
 	NextPosting uint32
 	NextSegment uint32
+
+	Filtered uint64
+	Filters  FilterRows
 }
 
+// FilterRows says which live vectors of an index have their filter rows.
+type FilterRows uint8
+
+// In this order an index gets its filter rows.
 const (
-	stateVersion = 1
-	stateBytes   = 89
+	FiltersNone  FilterRows = iota // of an older schema: none has
+	FiltersBegun                   // those put since then have, others may not
+	FiltersWhole                   // all have
+)
+
+const (
+	stateVersion = 2
+	stateBytes   = 98
+	stateBytes1  = 89 // of version 1
 )
 
 func (s *State) append(b []byte) []byte {
@@ -49,11 +65,13 @@ func (s *State) append(b []byte) []byte {
 		b = binary.LittleEndian.AppendUint64(b, x)
 	}
 	b = binary.LittleEndian.AppendUint32(b, s.NextPosting)
-	return binary.LittleEndian.AppendUint32(b, s.NextSegment)
+	b = binary.LittleEndian.AppendUint32(b, s.NextSegment)
+	return append(binary.LittleEndian.AppendUint64(b, s.Filtered), byte(s.Filters))
 }
 
 func decodeState(v []byte) (State, error) {
-	if len(v) != stateBytes || v[0] != stateVersion {
+	old := len(v) == stateBytes1 && v[0] == 1
+	if !old && (len(v) != stateBytes || v[0] != stateVersion || FilterRows(v[97]) > FiltersWhole) {
 		return State{}, fmt.Errorf("%w: state of %d bytes, version %v", ErrCorrupt, len(v), v[:min(len(v), 1)])
 	}
 	var s State
@@ -61,6 +79,9 @@ func decodeState(v []byte) (State, error) {
 		*x = binary.LittleEndian.Uint64(v[1+8*i:])
 	}
 	s.NextPosting, s.NextSegment = binary.LittleEndian.Uint32(v[81:]), binary.LittleEndian.Uint32(v[85:])
+	if !old {
+		s.Filtered, s.Filters = binary.LittleEndian.Uint64(v[89:]), FilterRows(v[97])
+	}
 	return s, nil
 }
 
