@@ -269,6 +269,9 @@ func (ix *Index) resolve(k int, o *QueryOptions) rules {
 	return r
 }
 
+// Dials are the defaults of the index's queries.
+func (ix *Index) Dials() Dials { return *ix.dials.Load() }
+
 // SetDials changes the defaults of the index's queries, at once and durably. A
 // read-only store refuses. Errors: ErrInvalid, ErrClosed, and the volume's.
 func (ix *Index) SetDials(d Dials) error {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spratdb/sprat/internal/catalog"
 	"github.com/spratdb/sprat/internal/filterindex"
@@ -300,5 +301,32 @@ func TestFilterSetsOfOtherMoments(t *testing.T) {
 	}
 	if n := ix.filterSets.bytes; n > 100<<10 || n < 50<<10 || len(ix.filterSets.at) != ix.filterSets.order.Len() {
 		t.Errorf("%d bytes of sets, the limit is 100 KiB", n)
+	}
+}
+
+// TestFilterBounds: a read budget and a deadline bound a query with a filter as any
+// other, and the answer says that it was cut short.
+func TestFilterBounds(t *testing.T) {
+	rows, d := labelled(t)
+	s := openStore(t, t.TempDir(), Options{CacheBytes: -1, Direct: "off"})
+	ix := rows.build(t, s, IndexConfig{Dimension: 384, Metric: d.metric, PostingBytes: 8 << 10})
+	for _, text := range []string{`{"n":{"$lt":5000}}`, `{"n":{"$lt":500}}`, `{"section":"python"}`} {
+		_, some := rows.matching(text)
+		for most := 1; most < 12; most += 5 {
+			res, err := ix.Query(t.Context(), d.queries[1], 10, QueryOptions{Filter: []byte(text), MaxReads: most})
+			mustDo(t, err)
+			if res.Work.Reads > most || !res.Partial {
+				t.Errorf("%s: %d reads of %d, partial %v", text, res.Work.Reads, most, res.Partial)
+			}
+			for _, m := range res.Matches {
+				if _, ok := some[m.Key]; !ok {
+					t.Errorf("%s: %s does not match", text, m.Key)
+				}
+			}
+		}
+		res, err := ix.Query(t.Context(), d.queries[1], 10, QueryOptions{Filter: []byte(text), Deadline: time.Now().Add(-time.Second)})
+		if err != nil || !res.Partial {
+			t.Errorf("%s: past its deadline: %v, partial %v", text, err, res.Partial)
+		}
 	}
 }

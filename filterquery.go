@@ -242,7 +242,7 @@ func (s *searcher) nextMatching(plan *filterPlan, most int) (end, want int) {
 		end, why = s.next, stopDeadline
 	case s.next == s.v.set.Len():
 		why = "all postings"
-	case s.next >= most && s.opts.MaxReads > 0 && most < s.rules.probe:
+	case s.next >= most && s.opts.MaxReads > 0 && most == s.postingBudget() && why == "search probe":
 		s.partial, why = true, "read budget"
 	}
 	s.work.Stop = why
@@ -255,7 +255,9 @@ func (s *searcher) filterOdds(among int) float64 {
 	if s.recall() == 0 {
 		return s.calib.capThreshold(s.rules.probe, s.v.set.Len(), among)
 	}
-	_, p := s.ix.dialsFor(among, s.filterOptions(fittedRecall))
+	o := *s.opts
+	o.RecallTarget = fittedTarget(s.recall())
+	_, p := s.ix.dialsFor(among, &o)
 	return s.calib.presetOdds(p, among)
 }
 

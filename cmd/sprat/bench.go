@@ -13,9 +13,9 @@ func (c *cli) benchCommand() *cobra.Command {
 		Short: "Experiments with tables and plots",
 		Args:  cobra.NoArgs,
 		RunE: c.action(func(context.Context) error {
-			return badUsage("bench: name an experiment: ann, churn, mixed")
+			return badUsage("bench: name an experiment: ann, churn, iops, mixed")
 		}),
 	}
-	cmd.AddCommand(c.benchANNCommand(), c.benchChurnCommand(), c.benchMixedCommand())
+	cmd.AddCommand(c.benchANNCommand(), c.benchChurnCommand(), c.benchIOPSCommand(), c.benchMixedCommand())
 	return cmd
 }

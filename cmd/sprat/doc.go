@@ -39,5 +39,5 @@
 // (kinds of values), store.go (opening a store), dials.go (flags of a query),
 // config.go (--config), output.go, memoryshares.go and progress.go.
 //
-// May import: root, bench, fio, fio/plan, s3snapshot, internal/demodata
+// May import: root, bench, bench/scaling, fio, fio/plan, s3snapshot, internal/demodata
 package main
