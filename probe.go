@@ -215,7 +215,10 @@ func (s *searcher) scanPosting(rank int, data []byte, fresh bool) error {
 		return &CorruptionError{Path: s.ix.path(centroidsFile),
 			Err: fmt.Errorf("the centroid of posting %d is not the one that the posting holds", n.ID)}
 	}
-	limit := s.cands.Limit()
+	limit := inf
+	if s.rules.eps < noBound { // what keeps everything need not know the bound
+		limit = s.cands.Limit()
+	}
 	s.hits = s.scan.Scan(s.hits[:0], &s.ix.layout, &v, &s.query, n.DistSq, s.rules.eps, limit)
 	s.hits = s.scan.ScanDelta(s.hits, &s.ix.layout, p.delta, &s.query, n.DistSq, s.rules.eps, limit)
 	if s.filter.restricts {

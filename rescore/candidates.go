@@ -141,6 +141,16 @@ func (c *Candidates) Cut(n int) {
 	if len(c.list) <= n {
 		return
 	}
+	if len(c.list) > 2*n && n > 0 { // sorting all of many would cost more than finding the bound
+		bound := c.kth(n)
+		kept := c.list[:0]
+		for _, e := range c.list {
+			if e.Dist <= bound {
+				kept = append(kept, e)
+			}
+		}
+		c.list = kept
+	}
 	slices.SortFunc(c.list, compareDist)
 	c.list = c.list[:n]
 	c.rehash(len(c.table))

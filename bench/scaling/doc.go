@@ -24,7 +24,8 @@
 // Each finished run is a line of runs.jsonl in the folder for the results, synced
 // before the next begins. A second Run with the same folder measures only what is
 // missing; when the data or what all runs have in common is another, it refuses
-// with an [*OtherError]. A line that a crash has torn is measured again.
+// with an [*OtherError]. A line that a crash has torn is measured again, and so is
+// one that was taken out by hand, because something else had disturbed the run.
 //
 // [Report] writes scaling.json (all figures), scaling.csv (a row a run), scaling.md
 // (tables), scaling.html (tables and figures, one file that needs no network) and

@@ -16,11 +16,15 @@ import (
 	"github.com/spratdb/sprat/internal/realdata"
 )
 
+// testRows are few enough to build an index of in a moment under the race detector.
+const testRows = 1200
+
 // testConfig is a small experiment on real texts.
 func testConfig(t *testing.T) Config {
 	t.Helper()
 	set, dir := realdata.Text(), t.TempDir()
-	base := &bench.Matrix{Rows: set.Len(), Cols: set.Dim, Values: set.Rows}
+	set.Rows = set.Rows[:testRows*set.Dim]
+	base := &bench.Matrix{Rows: testRows, Cols: set.Dim, Values: set.Rows}
 	queries := &bench.Matrix{Rows: set.QueryLen(), Cols: set.Dim, Values: set.Queries}
 	reader, err := bench.NewMemoryReader(set.Dim, set.Rows)
 	if err != nil {
@@ -108,7 +112,7 @@ func checkReport(t *testing.T, r *Report, settings []Setting) {
 	if len(r.Runs) != len(settings) {
 		t.Fatalf("%d runs of %d settings", len(r.Runs), len(settings))
 	}
-	if e := r.Experiment; e.Vectors != 3000 || e.Dimension != 384 || e.Metric != "cosine" || e.Queries != 100 || e.RecallBy != "distance" {
+	if e := r.Experiment; e.Vectors != testRows || e.Dimension != 384 || e.Metric != "cosine" || e.Queries != 100 || e.RecallBy != "distance" {
 		t.Errorf("experiment %+v", e)
 	}
 	for i, x := range r.Runs {

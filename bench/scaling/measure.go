@@ -157,6 +157,7 @@ func (x *experiment) until(l *load, w *window, span time.Duration, enough func(a
 func (r *Result) derive(cores int) {
 	w := r.Load
 	r.KiBPerRead = round(ratioOf(w.KiBPerQuery, w.ReadsPerQuery), 2)
-	r.ShareOfLimit = round(max(ratioOf(r.IOPS, r.Limit.IOPS), ratioOf(r.MiBps, r.Limit.MiBps)), 4)
+	limit := r.Limit.within(r.Setting.Volume)
+	r.ShareOfLimit = round(max(ratioOf(r.IOPS, limit.IOPS), ratioOf(r.MiBps, limit.MiBps)), 4)
 	r.CPUShare = round(ratioOf(r.CPU, float64(cores)), 4)
 }

@@ -44,6 +44,7 @@ func (s Summary) String() string {
 // predict fills in the prediction of each run that another tells the cost of.
 func predict(runs []Result, cores int) {
 	for i := range runs {
+		runs[i].derive(cores)
 		runs[i].Prediction = nil
 		from := source(runs, i)
 		if from == nil || runs[i].Load.QPS <= 0 {
