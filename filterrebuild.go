@@ -23,6 +23,7 @@ import (
 type filling struct {
 	under bool
 	next  int // run to go on from
+	end   int // run at which to end: what is born in later ones has its rows
 }
 
 // fillWindow is how many documents one step of a filling reads.
@@ -39,7 +40,7 @@ func (u *upkeep) stepFilters(ctx context.Context) (string, error) {
 		return "", nil
 	case !f.under:
 		return "begin filters", u.beginFilters()
-	case f.next < v.runs.Len():
+	case f.next < min(f.end, v.runs.Len()):
 		return "fill filters", u.fillFilters(ctx, v)
 	}
 	return "filters", u.markFilters(catalog.FiltersWhole, nil)
@@ -55,7 +56,7 @@ func (u *upkeep) beginFilters() error {
 		t.state.Filtered = 0
 	})
 	if err == nil {
-		u.fill = filling{under: true}
+		u.fill = filling{under: true, end: u.w.ix.current.Load().runs.Len()}
 	}
 	return err
 }
@@ -84,7 +85,7 @@ func (u *upkeep) fillFilters(ctx context.Context, v *version) error {
 	ix, f := u.w.ix, &u.fill
 	var at []catalog.Placement
 	next := f.next
-	for ; next < v.runs.Len() && len(at) < fillWindow; next++ {
+	for ; next < min(f.end, v.runs.Len()) && len(at) < fillWindow; next++ {
 		x := v.runs.At(next)
 		for i := range catalog.RunSlots {
 			if x.live>>i&1 != 0 {

@@ -14,6 +14,8 @@
 //	sprat restore   make a store from a snapshot
 //	sprat calibrate measure what the volume gives, and predict what queries get
 //	sprat bench     experiments with tables and plots
+//	sprat serve     serve a store over gRPC and the S3 Vectors API
+//	sprat gateway   serve the S3 Vectors API in front of a remote engine
 //	sprat plan      say what an index will need, and the cheapest volume for it
 //
 // `sprat COMMAND --help` describes the flags.
@@ -39,5 +41,7 @@
 // (kinds of values), store.go (opening a store), dials.go (flags of a query),
 // config.go (--config), output.go, memoryshares.go and progress.go.
 //
-// May import: root, bench, bench/scaling, fio, fio/plan, s3snapshot, internal/demodata
+// May import: root, bench, bench/scaling, fio, fio/plan, s3snapshot, internal/demodata,
+// server/s3vectors, server/s3vectors/accesskeys, server/s3vectors/remote,
+// server/grpc, server/grpc/client, server/grpc/certs, server/grpc/tokens, server/ops
 package main

@@ -117,7 +117,7 @@ func (c *cli) rootCommand() *cobra.Command {
 	root.PersistentFlags().StringVar(&c.config, "config", "",
 		"`file` of lines \"flag = value\"; flags of the command line win")
 	root.AddCommand(c.demoCommand(), c.buildCommand(), c.putCommand(), c.deleteCommand(), c.compactCommand(), c.repairCommand(), c.queryCommand(), c.truthCommand(), c.statsCommand(),
-		c.traceCommand(), c.verifyCommand(), c.dropCommand(), c.snapshotCommand(), c.restoreCommand(), c.calibrateCommand(), c.benchCommand(), c.planCommand())
+		c.traceCommand(), c.verifyCommand(), c.dropCommand(), c.snapshotCommand(), c.restoreCommand(), c.calibrateCommand(), c.benchCommand(), c.planCommand(), c.gatewayCommand(), c.serveCommand())
 	return root
 }
 

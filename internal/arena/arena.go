@@ -23,7 +23,7 @@ const (
 type Arena struct {
 	mu     sync.Mutex
 	open   map[int]*slab // by class: the first of the slabs that have room
-	limit  int64        // of mapped
+	limit  int64         // of mapped
 	mapped atomic.Int64
 	used   atomic.Int64
 }
