@@ -29,8 +29,11 @@ func (u *upkeep) stepPullDown(ctx context.Context) (string, error) {
 	w.reclaim()
 	end, free := w.extents.End(), w.extents.FreeBytes()
 	w.mu.Unlock()
-	if float64(free) > looseExtents*float64(end) && free > looseLeast && u.pulled != end {
-		u.pulled = end // once for each length: it may be that nothing fits
+	changes := w.ix.current.Load().state.Changes
+	if float64(free) > looseExtents*float64(end) && free > looseLeast && (end < u.pulled || changes != u.pulledAt) {
+		// While nobody writes, only as long as the file gets shorter: it may be that
+		// nothing fits, and that what is written anew takes the end in turns.
+		u.pulled, u.pulledAt = end, changes
 		_, err := u.runRound(ctx, u.lastPostings(sweepPostings), &round{rewrite: true})
 		return "pull down", err
 	}

@@ -42,7 +42,8 @@ type upkeep struct {
 	// repair, which wants none.
 	stepping sync.Mutex
 	sweep    sweep
-	pulled   int64 // length of the posting file at which gaps were last filled
+	pulled   int64  // length of the posting file at which gaps were last filled
+	pulledAt uint64 // state.Changes of then
 	// blind says that a posting was left out because it could not be read. Rounds
 	// of one step run side by side.
 	blind atomic.Bool

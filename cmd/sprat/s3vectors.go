@@ -39,6 +39,7 @@ type s3vectorsFlags struct {
 	plainEuclidean      bool
 	acceptKMS           bool
 	certificate, tlsKey string
+	observe             func(s3vectors.Observation) // no flag: of the command, or nil
 }
 
 func (f *s3vectorsFlags) add(cmd *cobra.Command) {
@@ -69,6 +70,7 @@ func (f *s3vectorsFlags) handler(engine s3vectors.Engine, data string, log *slog
 	h, err := s3vectors.New(engine, s3vectors.Options{
 		Keys: keys, Anonymous: accesskeys.Role(f.anonymous.value), Region: f.region, Account: f.account, BasePath: f.basePath,
 		StrictFilter: f.strictFilter, PlainEuclidean: f.plainEuclidean, AcceptKMS: f.acceptKMS, Logger: log,
+		Observe: f.observe,
 	})
 	if err != nil {
 		return nil, badUsage("%v", err)

@@ -227,6 +227,11 @@ func openTokens(path string, log *slog.Logger) (grpc.Tokens, error) {
 }
 
 func (r *serving) addS3Vectors(f *serveFlags) error {
+	seen := newS3Metrics()
+	if err := r.registry.Register(seen); err != nil {
+		return err
+	}
+	f.s3.observe = seen.observe
 	handler, err := f.s3.handler(s3vectors.Local(r.store), f.store.data, r.log)
 	if err != nil {
 		return err

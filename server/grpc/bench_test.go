@@ -21,8 +21,6 @@ import (
 func BenchmarkQuery(b *testing.B) {
 	const dimension, n, k = 384, 5000, 10
 	store := newStore(b)
-	ix, err := store.CreateIndex(b.Context(), "b", "i", sprat.IndexConfig{Dimension: dimension, Metric: sprat.Cosine})
-	must(b, err)
 	random := rand.New(rand.NewPCG(1, 2))
 	vector := func() []float32 {
 		v := make([]float32, dimension)
@@ -31,14 +29,12 @@ func BenchmarkQuery(b *testing.B) {
 		}
 		return v
 	}
-	for at := 0; at < n; at += 500 {
-		batch := make([]sprat.Record, 500)
-		for i := range batch {
-			batch[i] = sprat.Record{Key: fmt.Sprint(at + i), Vector: vector()}
+	rows := func(yield func(sprat.Record, error) bool) {
+		for i := 0; i < n && yield(sprat.Record{Key: fmt.Sprint(i), Vector: vector()}, nil); i++ {
 		}
-		must(b, ix.Put(b.Context(), batch))
 	}
-	must(b, ix.Settle(b.Context()))
+	ix, _, err := store.Build(b.Context(), "b", "i", sprat.IndexConfig{Dimension: dimension, Metric: sprat.Cosine}, rows, sprat.BuildOptions{})
+	must(b, err)
 	server, err := spratgrpc.New(store, spratgrpc.Options{Tokens: tokenList(b), Rate: 1e6, Registry: prometheus.NewRegistry()})
 	must(b, err)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
