@@ -24,10 +24,11 @@ const (
 	// quietAfter is how long after a query its processor goes back to writers.
 	quietAfter = 50 * time.Millisecond
 	// restShare is how long a place rests while queries come in, as a multiple of the
-	// time it was used. Measured by bench mixed on two processors: at 0 the p99 of
-	// queries under a load is 3.6 times the quiet one, at 2 it is 2.7 times, and
-	// writers reach three quarters of the rate.
-	restShare = 3
+	// time it was used. Measured by bench mixed on two processors, which one client's
+	// queries keep busy: the p99 under a load is 3.0 to 3.7 times the quiet one at 3,
+	// 2.5 to 3.0 times at 6 and 2.4 to 2.6 times at 8, with 3,900, 2,800 and 2,200
+	// vectors put a second.
+	restShare = 8
 	// maxRest bounds the rest after one long computation.
 	maxRest = 100 * time.Millisecond
 )

@@ -7,8 +7,6 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
-
-	"github.com/spratdb/sprat"
 )
 
 type deleteFlags struct {
@@ -30,14 +28,14 @@ type deleteResult struct {
 func (c *cli) deleteCommand() *cobra.Command {
 	var f deleteFlags
 	cmd := &cobra.Command{
-		Use:   "delete --data DIR --index B/I --keys FILE",
+		Use:   "delete --data DIR | --addr H:P --index B/I --keys FILE",
 		Short: "Delete vectors by key",
 		Long: "delete removes the vectors whose keys stand in a file, one a line. Keys that are not there are counted " +
 			"and are no error. Space comes back behind the deletions; their bytes are gone for good after compact.",
 		Args: cobra.NoArgs,
 		RunE: c.action(func(ctx context.Context) error { return c.delete(ctx, &f) }),
 	}
-	f.store.addData(cmd)
+	f.store.addDataOrAddr(cmd)
 	fl := cmd.Flags()
 	fl.Var(&f.index, "index", "name of the index")
 	fl.StringVar(&f.keys, "keys", "", "`file` of keys, one a line")
@@ -56,12 +54,12 @@ func (c *cli) delete(ctx context.Context, f *deleteFlags) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	store, closeStore, err := c.open(&f.store, f.store.data, false)
+	store, closeStore, err := c.openEngine(&f.store, false)
 	if err != nil {
 		return err
 	}
 	defer closeStore(&err)
-	ix, err := store.Index(f.index.bucket, f.index.name)
+	ix, err := store.index(ctx, f.index)
 	if err != nil {
 		return err
 	}
@@ -74,14 +72,18 @@ func (c *cli) delete(ctx context.Context, f *deleteFlags) (err error) {
 			return err
 		}
 	}
-	r.Total = ix.Len()
+	st, err := ix.stats(ctx)
+	if err != nil {
+		return err
+	}
+	r.Total = st.Vectors
 	return c.emit(f.json, r, func(p *page) {
 		p.line("deleted %s of %s keys from %s, which holds %s vectors now",
 			count(r.Deleted), count(r.Keys), r.Index, count(int64(r.Total)))
 	})
 }
 
-func (r *deleteResult) deleteAll(ctx context.Context, ix *sprat.Index, file *os.File) error {
+func (r *deleteResult) deleteAll(ctx context.Context, ix openIndex, file *os.File) error {
 	var keys []string
 	flush := func() error {
 		n, err := ix.Delete(ctx, keys)

@@ -38,8 +38,9 @@
 //
 // There is one file for each command, which only wires flags to the packages
 // sprat and bench; what every command shares is in root.go (running), flags.go
-// (kinds of values), store.go (opening a store), dials.go (flags of a query),
-// config.go (--config), output.go, memoryshares.go and progress.go.
+// (kinds of values), store.go (opening a store), engine.go and connection.go (a store
+// behind a server, --addr), dials.go (flags of a query), config.go (--config),
+// output.go, memoryshares.go and progress.go.
 //
 // May import: root, bench, bench/scaling, fio, fio/plan, s3snapshot, internal/demodata,
 // server/s3vectors, server/s3vectors/accesskeys, server/s3vectors/remote,

@@ -1,29 +1,19 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"crypto/tls"
 	"errors"
-	"fmt"
 	"log/slog"
-	"os"
 
 	"github.com/spf13/cobra"
 
-	"github.com/spratdb/sprat/server/grpc/certs"
-	"github.com/spratdb/sprat/server/grpc/client"
 	"github.com/spratdb/sprat/server/s3vectors"
 	"github.com/spratdb/sprat/server/s3vectors/remote"
 )
 
 type gatewayFlags struct {
 	s3        s3vectorsFlags
-	engine    string
-	token     string
-	secure    bool
-	tls       certs.Files
-	tlsName   string
+	engine    connectionFlags
 	logLevel  choiceFlag
 	jsonReady bool
 }
@@ -47,17 +37,11 @@ func (c *cli) gatewayCommand() *cobra.Command {
 	f.s3.add(cmd)
 	f.logLevel = oneOf("info", "debug", "info", "warn", "error")
 	fl := cmd.Flags()
-	fl.StringVar(&f.engine, "engine", "", "`address` of the engine's gRPC API, like 10.0.0.7:7700")
-	fl.StringVar(&f.token, "engine-token", "", "`file` that holds the engine's token (default: SPRAT_ENGINE_TOKEN)")
-	fl.BoolVar(&f.secure, "engine-tls", false, "connect to the engine by TLS, with the authorities of the system unless --engine-ca is given")
-	fl.StringVar(&f.tls.CA, "engine-ca", "", "PEM `file` of the authorities that the engine's certificate comes from; means TLS")
-	fl.StringVar(&f.tls.Cert, "engine-cert", "", "PEM `file` of a certificate to show to the engine; means TLS")
-	fl.StringVar(&f.tls.Key, "engine-key", "", "PEM `file` of its key")
-	fl.StringVar(&f.tlsName, "engine-tls-name", "", "`name` in the engine's certificate (default: the host of --engine)")
+	fl.StringVar(&f.engine.addr, "engine", "", "`address` of the engine's gRPC API, like 10.0.0.7:7700")
+	f.engine.add(cmd, "engine-", "engine", "SPRAT_ENGINE_TOKEN")
 	fl.Var(&f.logLevel, "log-level", "least level of what is logged to standard error")
 	fl.BoolVar(&f.jsonReady, "json", false, "print one JSON object when it serves")
 	require(cmd, "engine")
-	cmd.MarkFlagsRequiredTogether("engine-cert", "engine-key")
 	return cmd
 }
 
@@ -68,7 +52,7 @@ func (c *cli) gateway(ctx context.Context, f *gatewayFlags) (err error) {
 		return err
 	}
 	log := slog.New(slog.NewTextHandler(c.stderr, &slog.HandlerOptions{Level: level}))
-	engine, err := f.connect(log)
+	engine, err := f.engine.connect(log)
 	if err != nil {
 		return err
 	}
@@ -81,31 +65,9 @@ func (c *cli) gateway(ctx context.Context, f *gatewayFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	ready := &gatewayReady{S3Vectors: listener.Addr().String(), Engine: f.engine}
+	ready := &gatewayReady{S3Vectors: listener.Addr().String(), Engine: f.engine.addr}
 	if err := c.emit(f.jsonReady, ready, func(p *page) { p.line("S3 Vectors on %s, the engine is %s", ready.S3Vectors, ready.Engine) }); err != nil {
 		return errors.Join(err, listener.Close())
 	}
 	return serveHTTP(ctx, s3vectors.NewServer(handler, log), listener)
-}
-
-// connect makes the client of the engine, which connects when it is needed.
-func (f *gatewayFlags) connect(log *slog.Logger) (*client.Client, error) {
-	token := os.Getenv("SPRAT_ENGINE_TOKEN")
-	if f.token != "" {
-		text, err := os.ReadFile(f.token)
-		if err != nil {
-			return nil, err
-		}
-		if token = string(bytes.TrimSpace(text)); token == "" || bytes.ContainsAny(bytes.TrimSpace(text), " \t\r\n") {
-			return nil, fmt.Errorf("%s: want one token and nothing else", f.token)
-		}
-	}
-	var secure *tls.Config
-	if f.secure || f.tls != (certs.Files{}) {
-		var err error
-		if secure, err = certs.Client(f.tls, f.tlsName, log); err != nil {
-			return nil, err
-		}
-	}
-	return client.New(f.engine, client.Options{Token: token, TLS: secure})
 }

@@ -34,7 +34,7 @@ func executeContext(ctx context.Context, args ...string) outcome {
 // a store sets aside by the machine's memory takes time on every opening.
 func modest(args []string) []string {
 	opens := []string{"demo", "build", "query", "stats", "trace", "verify", "drop"}
-	if len(args) == 0 || !slices.Contains(opens, args[0]) || slices.Contains(args, "--memory-limit") {
+	if len(args) == 0 || !slices.Contains(opens, args[0]) || slices.Contains(args, "--memory-limit") || slices.Contains(args, "--addr") {
 		return args
 	}
 	return append(slices.Clone(args), "--memory-limit", "256MiB")

@@ -46,7 +46,7 @@ type putResult struct {
 func (c *cli) putCommand() *cobra.Command {
 	f := putFlags{metric: oneOf("", bench.Cosine, bench.Euclidean, bench.Dot)}
 	cmd := &cobra.Command{
-		Use:   "put --data DIR --index B/I --input FILE",
+		Use:   "put --data DIR | --addr H:P --index B/I --input FILE",
 		Short: "Insert vectors into a live index, or replace them",
 		Long: "put inserts the vectors of a file into an index, call by call, and replaces those whose keys exist. Each " +
 			"call is durable when it returns. The index is made when it is missing and --metric is given. At the end it " +
@@ -54,7 +54,7 @@ func (c *cli) putCommand() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: c.action(func(ctx context.Context) error { return c.put(ctx, &f) }),
 	}
-	f.store.addData(cmd)
+	f.store.addDataOrAddr(cmd)
 	fl := cmd.Flags()
 	fl.Var(&f.index, "index", "name of the index")
 	fl.StringVar(&f.files.Vectors, "input", "", "`file` of vectors")
@@ -79,15 +79,15 @@ func (c *cli) put(ctx context.Context, f *putFlags) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
-	store, closeStore, err := c.open(&f.store, f.store.data, false)
+	store, closeStore, err := c.openEngine(&f.store, false)
 	if err != nil {
 		return err
 	}
 	defer closeStore(&err)
 	r := &putResult{Dimension: in.Dim()}
-	ix, err := store.Index(f.index.bucket, f.index.name)
+	ix, err := store.index(ctx, f.index)
 	if errors.Is(err, sprat.ErrNotFound) && f.metric.value != "" {
-		ix, err = c.createFor(ctx, store, f, in.Dim())
+		ix, err = createFor(ctx, store, f, in.Dim())
 		r.Created = true
 	}
 	if err == nil && f.metric.value != "" && f.metric.value != ix.Metric().String() {
@@ -109,23 +109,28 @@ func (c *cli) put(ctx context.Context, f *putFlags) (err error) {
 		}
 	}
 	bar.done()
-	r.finish(ix, time.Since(start).Seconds())
+	whole := time.Since(start).Seconds()
+	st, err := ix.stats(ctx)
+	if err != nil {
+		return err
+	}
+	r.finish(&st, whole)
 	return c.emit(f.json, r, r.text)
 }
 
 // createFor makes the index that a file of vectors is put into.
-func (c *cli) createFor(ctx context.Context, store *sprat.Store, f *putFlags, dim int) (*sprat.Index, error) {
+func createFor(ctx context.Context, store engine, f *putFlags, dim int) (openIndex, error) {
 	config := f.tuning.config()
 	config.Dimension = dim
 	var err error
 	if config.Metric, err = sprat.ParseMetric(f.metric.value); err != nil {
 		return nil, err
 	}
-	return store.CreateIndex(ctx, f.index.bucket, f.index.name, config)
+	return store.create(ctx, f.index, config)
 }
 
 // putAll puts the rows of an input, several calls at one time.
-func putAll(ctx context.Context, ix *sprat.Index, in *bench.Input, f *putFlags, bar *progress) (calls, vectors int64, err error) {
+func putAll(ctx context.Context, ix openIndex, in *bench.Input, f *putFlags, bar *progress) (calls, vectors int64, err error) {
 	batches := make(chan []sprat.Record)
 	g, ctx := errgroup.WithContext(ctx)
 	var done, made atomic.Int64
@@ -183,8 +188,7 @@ func readBatches(ctx context.Context, in *bench.Input, size int, to chan<- []spr
 	return send()
 }
 
-func (r *putResult) finish(ix *sprat.Index, whole float64) {
-	st := ix.Stats()
+func (r *putResult) finish(st *sprat.IndexStats, whole float64) {
 	r.Index, r.Total, r.Postings, r.PostingBytesMax = st.Name, st.Vectors, st.Postings, st.PostingBytesMax
 	r.SettleSeconds = whole - r.Seconds
 	if r.Seconds > 0 {

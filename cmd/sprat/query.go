@@ -22,12 +22,12 @@ type queryFlags struct {
 	clients, passes  countFlag
 	warmup           rowFlag
 	duration         spanFlag
-	addr             string // for a later version
 	json             bool
 }
 
 // queryResult is what query --json prints.
 type queryResult struct {
+	Server    string `json:"server,omitempty"` // CPU and memory of the process are those of its client then
 	Index     string `json:"index"`
 	Vectors   uint64 `json:"vectors"`
 	Dimension int    `json:"dimension"`
@@ -46,21 +46,15 @@ type queryResult struct {
 func (c *cli) queryCommand() *cobra.Command {
 	var f queryFlags
 	cmd := &cobra.Command{
-		Use:   "query --data DIR --index B/I --queries FILE",
+		Use:   "query --data DIR | --addr H:P --index B/I --queries FILE",
 		Short: "Run queries against an index and report recall and cost",
 		Long: "query asks every query of a file, by one or more clients that each wait for an answer before they ask " +
 			"again, and reports recall, times, and what a query cost: reads, bytes, waves and CPU. Recall is by distance " +
 			"with --truth-dist (or an .hdf5 file of ann-benchmarks as --truth), else by id.",
 		Args: cobra.NoArgs,
-		PreRunE: func(cmd *cobra.Command, _ []string) error {
-			if cmd.Flags().Changed("addr") {
-				return badUsage("--addr: a remote engine is not available in this version, give --data")
-			}
-			return nil
-		},
 		RunE: c.action(func(ctx context.Context) error { return c.query(ctx, &f) }),
 	}
-	f.store.addData(cmd)
+	f.store.addDataOrAddr(cmd)
 	f.dials.add(cmd)
 	fl := cmd.Flags()
 	fl.Var(&f.index, "index", "name of the index")
@@ -73,7 +67,6 @@ func (c *cli) queryCommand() *cobra.Command {
 	fl.Var(&f.passes, "passes", "how often each query is asked")
 	fl.Var(&f.duration, "duration", "ask queries again and again for this long, in place of --passes")
 	fl.Var(&f.warmup, "warmup", "passes before those that are measured")
-	fl.StringVar(&f.addr, "addr", "", "not available in this version")
 	fl.BoolVar(&f.json, "json", false, "print one JSON object")
 	require(cmd, "index", "queries")
 	cmd.MarkFlagsMutuallyExclusive("passes", "duration")
@@ -81,12 +74,12 @@ func (c *cli) queryCommand() *cobra.Command {
 }
 
 func (c *cli) query(ctx context.Context, f *queryFlags) (err error) {
-	store, closeStore, err := c.open(&f.store, f.store.data, true)
+	store, closeStore, err := c.openEngine(&f.store, true)
 	if err != nil {
 		return err
 	}
 	defer closeStore(&err)
-	ix, err := store.Index(f.index.bucket, f.index.name)
+	ix, err := store.index(ctx, f.index)
 	if err != nil {
 		return err
 	}
@@ -112,7 +105,7 @@ func (c *cli) query(ctx context.Context, f *queryFlags) (err error) {
 		return queryIn(f.queries, err)
 	}
 	bar.done()
-	r, cause, err := f.result(store, ix, report)
+	r, cause, err := f.result(ctx, store, ix, report)
 	if err != nil {
 		return err
 	}
@@ -121,7 +114,7 @@ func (c *cli) query(ctx context.Context, f *queryFlags) (err error) {
 }
 
 // readQueries reads a file of queries for an index.
-func readQueries(path string, ix *sprat.Index) ([][]float32, error) {
+func readQueries(path string, ix openIndex) ([][]float32, error) {
 	queries, err := bench.ReadVectors(path, bench.Options{Dataset: "test"})
 	switch {
 	case err != nil:
@@ -144,16 +137,26 @@ func queryIn(path string, err error) error {
 }
 
 // result describes a finished load; cause is why the I/O engine is no better one.
-func (f *queryFlags) result(store *sprat.Store, ix *sprat.Index, w *bench.WorkloadReport) (*queryResult, string, error) {
-	st, err := store.Stats()
+func (f *queryFlags) result(ctx context.Context, store engine, ix openIndex, w *bench.WorkloadReport) (*queryResult, string, error) {
+	st, err := store.stats(ctx)
 	if err != nil {
 		return nil, "", err
 	}
-	dials := ix.DialsFor(int(f.dials.k), f.dials.options(&f.store))
+	x, err := indexOf(&st, ix.Name())
+	if err != nil {
+		return nil, "", err
+	}
+	dials, err := ix.dialsFor(ctx, int(f.dials.k), f.dials.options(&f.store))
+	if err != nil {
+		return nil, "", err
+	}
 	r := &queryResult{
-		Index: ix.Name(), Vectors: ix.Len(), Dimension: ix.Dimension(), Metric: ix.Metric().String(),
+		Server: f.store.server.addr, Index: ix.Name(), Vectors: x.Vectors, Dimension: ix.Dimension(), Metric: ix.Metric().String(),
 		WorkloadReport: *w, SearchProbe: dials.SearchProbe, RescoreLimit: dials.RescoreLimit,
 		Adaptive: f.store.adaptive.value == "on", IOEngine: st.IO.Engine, DirectIO: st.IO.Direct, Memory: memoryShares(&st),
+	}
+	if r.Server != "" {
+		delete(r.Memory, "go_heap") // of this process
 	}
 	if dials.RecallTarget > 0 {
 		r.RecallTarget = &dials.RecallTarget
@@ -178,6 +181,9 @@ func (r *queryResult) text(p *page, cause string) {
 	p.row("QPS", decimal(r.QPS, 1), "queries per second")
 	l := &r.Latency
 	p.row("latency", decimal(l.Mean, 2)+" ms", fmt.Sprintf("mean; p50 %.2f, p95 %.2f, p99 %.2f, most %.2f", l.P50, l.P95, l.P99, l.Max))
+	if r.Server != "" {
+		p.row("server", r.Server, "CPU and resident memory below are of this client")
+	}
 	costText(p, &r.WorkloadReport)
 	if r.Partial > 0 {
 		p.row("partial", count(r.Partial), "answers that a deadline or read budget cut short")

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -21,35 +20,33 @@ type statsFlags struct {
 func (c *cli) statsCommand() *cobra.Command {
 	var f statsFlags
 	cmd := &cobra.Command{
-		Use:   "stats --data DIR",
+		Use:   "stats --data DIR | --addr H:P",
 		Short: "Describe a store and its indexes",
 		Args:  cobra.NoArgs,
-		RunE:  c.action(func(context.Context) error { return c.stats(&f) }),
+		RunE:  c.action(func(ctx context.Context) error { return c.stats(ctx, &f) }),
 	}
-	f.store.addData(cmd)
+	f.store.addDataOrAddr(cmd)
 	cmd.Flags().Var(&f.index, "index", "one index (default: all)")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object")
 	return cmd
 }
 
-func (c *cli) stats(f *statsFlags) (err error) {
-	store, closeStore, err := c.open(&f.store, f.store.data, true)
+func (c *cli) stats(ctx context.Context, f *statsFlags) (err error) {
+	store, closeStore, err := c.openEngine(&f.store, true)
 	if err != nil {
 		return err
 	}
 	defer closeStore(&err)
-	st, err := store.Stats()
+	st, err := store.stats(ctx)
 	if err != nil {
 		return err
 	}
 	if name := f.index.String(); name != "" {
-		if why, broken := st.Broken[name]; broken {
-			return errors.New(why)
+		x, err := indexOf(&st, name)
+		if err != nil {
+			return err
 		}
-		st.Indexes = slices.DeleteFunc(st.Indexes, func(x sprat.IndexStats) bool { return x.Name != name })
-		if len(st.Indexes) == 0 {
-			return fmt.Errorf("index %q: %w", name, sprat.ErrNotFound)
-		}
+		st.Indexes = []sprat.IndexStats{x}
 	}
 	return c.emit(f.json, &st, func(p *page) { statsText(p, &st) })
 }

@@ -20,6 +20,7 @@ type storeFlags struct {
 	cache    cacheFlag
 	adaptive choiceFlag
 	logLevel choiceFlag
+	server   connectionFlags // in place of data; of the commands that take --addr
 }
 
 // addStoreFlags registers the flags but for --data.

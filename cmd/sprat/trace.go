@@ -38,12 +38,12 @@ type traceMatch struct {
 func (c *cli) traceCommand() *cobra.Command {
 	var f traceFlags
 	cmd := &cobra.Command{
-		Use:   "trace --data DIR --index B/I --queries FILE --row N",
+		Use:   "trace --data DIR | --addr H:P --index B/I --queries FILE --row N",
 		Short: "Run one query and tell in words what it did",
 		Args:  cobra.NoArgs,
 		RunE:  c.action(func(ctx context.Context) error { return c.trace(ctx, &f) }),
 	}
-	f.store.addData(cmd)
+	f.store.addDataOrAddr(cmd)
 	f.dials.add(cmd)
 	fl := cmd.Flags()
 	fl.Var(&f.index, "index", "name of the index")
@@ -55,12 +55,12 @@ func (c *cli) traceCommand() *cobra.Command {
 }
 
 func (c *cli) trace(ctx context.Context, f *traceFlags) (err error) {
-	store, closeStore, err := c.open(&f.store, f.store.data, true)
+	store, closeStore, err := c.openEngine(&f.store, true)
 	if err != nil {
 		return err
 	}
 	defer closeStore(&err)
-	ix, err := store.Index(f.index.bucket, f.index.name)
+	ix, err := store.index(ctx, f.index)
 	if err != nil {
 		return err
 	}

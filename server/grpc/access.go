@@ -24,16 +24,18 @@ var methodRoles = map[string]tokens.Role{
 	spratv1.Catalog_ListIndexes_FullMethodName:   tokens.Read,
 	spratv1.Catalog_GetAttributes_FullMethodName: tokens.Read,
 
-	spratv1.Vectors_Get_FullMethodName:        tokens.Read,
-	spratv1.Vectors_List_FullMethodName:       tokens.Read,
-	spratv1.Vectors_Query_FullMethodName:      tokens.Read,
-	spratv1.Vectors_QueryBatch_FullMethodName: tokens.Read,
-	spratv1.Vectors_Put_FullMethodName:        tokens.Write,
-	spratv1.Vectors_PutStream_FullMethodName:  tokens.Write,
-	spratv1.Vectors_Delete_FullMethodName:     tokens.Write,
+	spratv1.Vectors_Get_FullMethodName:          tokens.Read,
+	spratv1.Vectors_List_FullMethodName:         tokens.Read,
+	spratv1.Vectors_Query_FullMethodName:        tokens.Read,
+	spratv1.Vectors_QueryBatch_FullMethodName:   tokens.Read,
+	spratv1.Vectors_ResolveDials_FullMethodName: tokens.Read,
+	spratv1.Vectors_Put_FullMethodName:          tokens.Write,
+	spratv1.Vectors_PutStream_FullMethodName:    tokens.Write,
+	spratv1.Vectors_Delete_FullMethodName:       tokens.Write,
 
 	spratv1.Operations_Stats_FullMethodName:         tokens.Read,
 	spratv1.Operations_ListSnapshots_FullMethodName: tokens.Read,
+	spratv1.Operations_Settle_FullMethodName:        tokens.Write, // of what was put
 
 	"/grpc.reflection.v1.ServerReflection/ServerReflectionInfo":      tokens.Read,
 	"/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo": tokens.Read,

@@ -40,8 +40,8 @@ func TestRoles(t *testing.T) {
 	server := start(t, store, spratgrpc.Options{Tokens: tokenList(t)})
 	least := map[string]string{ // what is not here needs admin
 		"GetBucket": "read", "ListBuckets": "read", "GetIndex": "read", "ListIndexes": "read", "GetAttributes": "read",
-		"Get": "read", "List": "read", "Query": "read", "QueryBatch": "read", "Stats": "read", "ListSnapshots": "read",
-		"Put": "write", "PutStream": "write", "Delete": "write",
+		"Get": "read", "List": "read", "Query": "read", "QueryBatch": "read", "ResolveDials": "read", "Stats": "read", "ListSnapshots": "read",
+		"Put": "write", "PutStream": "write", "Delete": "write", "Settle": "write",
 	}
 	grants := map[string]map[string]bool{
 		"": {}, "unknown-token-0123456789": {},
@@ -75,7 +75,7 @@ func TestRoles(t *testing.T) {
 			}
 		}
 	}
-	if methods != 5*27 {
+	if methods != 5*28 {
 		t.Errorf("%d methods were tried", methods)
 	}
 }

@@ -55,14 +55,26 @@ func (v *vectorsService) List(ctx context.Context, r *spratv1.ListRequest) (*spr
 	if err != nil {
 		return nil, err
 	}
-	page, err := ix.List(ctx, sprat.ListOptions{
+	page, err := listBounded(ctx, ix, sprat.ListOptions{
 		Limit: int(r.GetLimit()), Token: r.GetToken(), Segment: int(r.GetSegment()), Segments: int(r.GetSegments()),
 		Fields: sprat.Fields{Vectors: r.GetReturnVectors(), Metadata: r.GetReturnMetadata()},
-	})
+	}, v.s.o.MaxMessageBytes)
 	if err != nil {
 		return nil, err
 	}
 	return &spratv1.ListResponse{Vectors: wire.Vectors(page.Records), Next: page.Next}, nil
+}
+
+func (v *vectorsService) ResolveDials(_ context.Context, r *spratv1.ResolveDialsRequest) (*spratv1.ResolveDialsResponse, error) {
+	ix, err := v.s.store.Index(r.GetBucket(), r.GetIndex())
+	if err != nil {
+		return nil, err
+	}
+	o, err := wire.QueryOptionsOf(r.GetOptions(), time.Now())
+	if err != nil {
+		return nil, err
+	}
+	return &spratv1.ResolveDialsResponse{Dials: wire.Dials(ix.DialsFor(int(r.GetK()), o))}, nil
 }
 
 func (v *vectorsService) Delete(ctx context.Context, r *spratv1.DeleteRequest) (*spratv1.DeleteResponse, error) {

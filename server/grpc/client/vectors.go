@@ -102,6 +102,19 @@ func (c *Client) Query(ctx context.Context, bucket, index string, q []float32, k
 	return wire.Result(answer), nil
 }
 
+// DialsFor returns the caps that a query works under, as sprat.Index.DialsFor does.
+func (c *Client) DialsFor(ctx context.Context, bucket, index string, k int, o sprat.QueryOptions) (sprat.Dials, error) {
+	if err := checkNames(bucket, index); err != nil {
+		return sprat.Dials{}, err
+	}
+	answer, err := c.vectors.ResolveDials(ctx, &spratv1.ResolveDialsRequest{Bucket: bucket, Index: index, K: wire.Int32(k),
+		Options: wire.QueryOptions(&o, time.Now())})
+	if err != nil {
+		return sprat.Dials{}, wire.Error(err)
+	}
+	return wire.DialsOf(answer.GetDials()), nil
+}
+
 // QueryBatch answers up to 1,000 queries with the same options. When one is bad, a
 // *sprat.RowError names it and none is answered.
 func (c *Client) QueryBatch(ctx context.Context, bucket, index string, queries [][]float32, k int, o sprat.QueryOptions) ([]*sprat.Result, error) {

@@ -34,8 +34,8 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Operations looks after a store. Stats and ListSnapshots need the role read, the rest
-// the role admin.
+// Operations looks after a store. Stats and ListSnapshots need the role read, Settle the
+// role write, the rest the role admin.
 type OperationsClient interface {
 	Stats(ctx context.Context, in *StatsRequest, opts ...grpc.CallOption) (*StatsResponse, error)
 	// Verify reads a whole index and checks its invariants. Damage is in the report.
@@ -202,8 +202,8 @@ type Operations_PruneSnapshotsClient = grpc.ServerStreamingClient[PruneSnapshots
 // All implementations must embed UnimplementedOperationsServer
 // for forward compatibility.
 //
-// Operations looks after a store. Stats and ListSnapshots need the role read, the rest
-// the role admin.
+// Operations looks after a store. Stats and ListSnapshots need the role read, Settle the
+// role write, the rest the role admin.
 type OperationsServer interface {
 	Stats(context.Context, *StatsRequest) (*StatsResponse, error)
 	// Verify reads a whole index and checks its invariants. Damage is in the report.

@@ -1371,6 +1371,118 @@ func (x *QueryBatchResponse) GetAnswers() []*QueryResponse {
 	return nil
 }
 
+type ResolveDialsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Bucket        string                 `protobuf:"bytes,1,opt,name=bucket,proto3" json:"bucket,omitempty"`
+	Index         string                 `protobuf:"bytes,2,opt,name=index,proto3" json:"index,omitempty"`
+	K             int32                  `protobuf:"varint,3,opt,name=k,proto3" json:"k,omitempty"`
+	Options       *QueryOptions          `protobuf:"bytes,4,opt,name=options,proto3" json:"options,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResolveDialsRequest) Reset() {
+	*x = ResolveDialsRequest{}
+	mi := &file_sprat_v1_vectors_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResolveDialsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResolveDialsRequest) ProtoMessage() {}
+
+func (x *ResolveDialsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_sprat_v1_vectors_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResolveDialsRequest.ProtoReflect.Descriptor instead.
+func (*ResolveDialsRequest) Descriptor() ([]byte, []int) {
+	return file_sprat_v1_vectors_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *ResolveDialsRequest) GetBucket() string {
+	if x != nil {
+		return x.Bucket
+	}
+	return ""
+}
+
+func (x *ResolveDialsRequest) GetIndex() string {
+	if x != nil {
+		return x.Index
+	}
+	return ""
+}
+
+func (x *ResolveDialsRequest) GetK() int32 {
+	if x != nil {
+		return x.K
+	}
+	return 0
+}
+
+func (x *ResolveDialsRequest) GetOptions() *QueryOptions {
+	if x != nil {
+		return x.Options
+	}
+	return nil
+}
+
+type ResolveDialsResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Dials         *Dials                 `protobuf:"bytes,1,opt,name=dials,proto3" json:"dials,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResolveDialsResponse) Reset() {
+	*x = ResolveDialsResponse{}
+	mi := &file_sprat_v1_vectors_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResolveDialsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResolveDialsResponse) ProtoMessage() {}
+
+func (x *ResolveDialsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_sprat_v1_vectors_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResolveDialsResponse.ProtoReflect.Descriptor instead.
+func (*ResolveDialsResponse) Descriptor() ([]byte, []int) {
+	return file_sprat_v1_vectors_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *ResolveDialsResponse) GetDials() *Dials {
+	if x != nil {
+		return x.Dials
+	}
+	return nil
+}
+
 type QueryBatchRequest_Query struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Vector        []float32              `protobuf:"fixed32,1,rep,packed,name=vector,proto3" json:"vector,omitempty"`
@@ -1380,7 +1492,7 @@ type QueryBatchRequest_Query struct {
 
 func (x *QueryBatchRequest_Query) Reset() {
 	*x = QueryBatchRequest_Query{}
-	mi := &file_sprat_v1_vectors_proto_msgTypes[19]
+	mi := &file_sprat_v1_vectors_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1392,7 +1504,7 @@ func (x *QueryBatchRequest_Query) String() string {
 func (*QueryBatchRequest_Query) ProtoMessage() {}
 
 func (x *QueryBatchRequest_Query) ProtoReflect() protoreflect.Message {
-	mi := &file_sprat_v1_vectors_proto_msgTypes[19]
+	mi := &file_sprat_v1_vectors_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1419,7 +1531,7 @@ var File_sprat_v1_vectors_proto protoreflect.FileDescriptor
 
 const file_sprat_v1_vectors_proto_rawDesc = "" +
 	"\n" +
-	"\x16sprat/v1/vectors.proto\x12\bsprat.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x17google/rpc/status.proto\"N\n" +
+	"\x16sprat/v1/vectors.proto\x12\bsprat.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x17google/rpc/status.proto\x1a\x16sprat/v1/catalog.proto\"N\n" +
 	"\x06Vector\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x16\n" +
 	"\x06vector\x18\x02 \x03(\x02R\x06vector\x12\x1a\n" +
@@ -1532,7 +1644,14 @@ const file_sprat_v1_vectors_proto_rawDesc = "" +
 	"\x05Query\x12\x16\n" +
 	"\x06vector\x18\x01 \x03(\x02R\x06vector\"G\n" +
 	"\x12QueryBatchResponse\x121\n" +
-	"\aanswers\x18\x01 \x03(\v2\x17.sprat.v1.QueryResponseR\aanswers2\xb2\x03\n" +
+	"\aanswers\x18\x01 \x03(\v2\x17.sprat.v1.QueryResponseR\aanswers\"\x83\x01\n" +
+	"\x13ResolveDialsRequest\x12\x16\n" +
+	"\x06bucket\x18\x01 \x01(\tR\x06bucket\x12\x14\n" +
+	"\x05index\x18\x02 \x01(\tR\x05index\x12\f\n" +
+	"\x01k\x18\x03 \x01(\x05R\x01k\x120\n" +
+	"\aoptions\x18\x04 \x01(\v2\x16.sprat.v1.QueryOptionsR\aoptions\"=\n" +
+	"\x14ResolveDialsResponse\x12%\n" +
+	"\x05dials\x18\x01 \x01(\v2\x0f.sprat.v1.DialsR\x05dials2\x81\x04\n" +
 	"\aVectors\x122\n" +
 	"\x03Put\x12\x14.sprat.v1.PutRequest\x1a\x15.sprat.v1.PutResponse\x12H\n" +
 	"\tPutStream\x12\x1a.sprat.v1.PutStreamRequest\x1a\x1b.sprat.v1.PutStreamResponse(\x010\x01\x122\n" +
@@ -1541,7 +1660,8 @@ const file_sprat_v1_vectors_proto_rawDesc = "" +
 	"\x06Delete\x12\x17.sprat.v1.DeleteRequest\x1a\x18.sprat.v1.DeleteResponse\x128\n" +
 	"\x05Query\x12\x16.sprat.v1.QueryRequest\x1a\x17.sprat.v1.QueryResponse\x12G\n" +
 	"\n" +
-	"QueryBatch\x12\x1b.sprat.v1.QueryBatchRequest\x1a\x1c.sprat.v1.QueryBatchResponseB4Z2github.com/spratdb/sprat/server/grpc/proto;spratv1b\x06proto3"
+	"QueryBatch\x12\x1b.sprat.v1.QueryBatchRequest\x1a\x1c.sprat.v1.QueryBatchResponse\x12M\n" +
+	"\fResolveDials\x12\x1d.sprat.v1.ResolveDialsRequest\x1a\x1e.sprat.v1.ResolveDialsResponseB4Z2github.com/spratdb/sprat/server/grpc/proto;spratv1b\x06proto3"
 
 var (
 	file_sprat_v1_vectors_proto_rawDescOnce sync.Once
@@ -1555,7 +1675,7 @@ func file_sprat_v1_vectors_proto_rawDescGZIP() []byte {
 	return file_sprat_v1_vectors_proto_rawDescData
 }
 
-var file_sprat_v1_vectors_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_sprat_v1_vectors_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_sprat_v1_vectors_proto_goTypes = []any{
 	(*Vector)(nil),                  // 0: sprat.v1.Vector
 	(*PutOptions)(nil),              // 1: sprat.v1.PutOptions
@@ -1576,46 +1696,53 @@ var file_sprat_v1_vectors_proto_goTypes = []any{
 	(*QueryResponse)(nil),           // 16: sprat.v1.QueryResponse
 	(*QueryBatchRequest)(nil),       // 17: sprat.v1.QueryBatchRequest
 	(*QueryBatchResponse)(nil),      // 18: sprat.v1.QueryBatchResponse
-	(*QueryBatchRequest_Query)(nil), // 19: sprat.v1.QueryBatchRequest.Query
-	(*status.Status)(nil),           // 20: google.rpc.Status
-	(*durationpb.Duration)(nil),     // 21: google.protobuf.Duration
+	(*ResolveDialsRequest)(nil),     // 19: sprat.v1.ResolveDialsRequest
+	(*ResolveDialsResponse)(nil),    // 20: sprat.v1.ResolveDialsResponse
+	(*QueryBatchRequest_Query)(nil), // 21: sprat.v1.QueryBatchRequest.Query
+	(*status.Status)(nil),           // 22: google.rpc.Status
+	(*durationpb.Duration)(nil),     // 23: google.protobuf.Duration
+	(*Dials)(nil),                   // 24: sprat.v1.Dials
 }
 var file_sprat_v1_vectors_proto_depIdxs = []int32{
 	0,  // 0: sprat.v1.PutRequest.vectors:type_name -> sprat.v1.Vector
 	1,  // 1: sprat.v1.PutRequest.options:type_name -> sprat.v1.PutOptions
 	0,  // 2: sprat.v1.PutStreamRequest.vectors:type_name -> sprat.v1.Vector
 	1,  // 3: sprat.v1.PutStreamRequest.options:type_name -> sprat.v1.PutOptions
-	20, // 4: sprat.v1.PutStreamResponse.error:type_name -> google.rpc.Status
+	22, // 4: sprat.v1.PutStreamResponse.error:type_name -> google.rpc.Status
 	0,  // 5: sprat.v1.GetResponse.vectors:type_name -> sprat.v1.Vector
 	0,  // 6: sprat.v1.ListResponse.vectors:type_name -> sprat.v1.Vector
-	21, // 7: sprat.v1.QueryOptions.budget:type_name -> google.protobuf.Duration
+	23, // 7: sprat.v1.QueryOptions.budget:type_name -> google.protobuf.Duration
 	12, // 8: sprat.v1.QueryRequest.options:type_name -> sprat.v1.QueryOptions
-	21, // 9: sprat.v1.Work.elapsed:type_name -> google.protobuf.Duration
-	21, // 10: sprat.v1.Work.busy:type_name -> google.protobuf.Duration
+	23, // 9: sprat.v1.Work.elapsed:type_name -> google.protobuf.Duration
+	23, // 10: sprat.v1.Work.busy:type_name -> google.protobuf.Duration
 	14, // 11: sprat.v1.QueryResponse.matches:type_name -> sprat.v1.Match
 	15, // 12: sprat.v1.QueryResponse.work:type_name -> sprat.v1.Work
-	19, // 13: sprat.v1.QueryBatchRequest.queries:type_name -> sprat.v1.QueryBatchRequest.Query
+	21, // 13: sprat.v1.QueryBatchRequest.queries:type_name -> sprat.v1.QueryBatchRequest.Query
 	12, // 14: sprat.v1.QueryBatchRequest.options:type_name -> sprat.v1.QueryOptions
 	16, // 15: sprat.v1.QueryBatchResponse.answers:type_name -> sprat.v1.QueryResponse
-	2,  // 16: sprat.v1.Vectors.Put:input_type -> sprat.v1.PutRequest
-	4,  // 17: sprat.v1.Vectors.PutStream:input_type -> sprat.v1.PutStreamRequest
-	6,  // 18: sprat.v1.Vectors.Get:input_type -> sprat.v1.GetRequest
-	8,  // 19: sprat.v1.Vectors.List:input_type -> sprat.v1.ListRequest
-	10, // 20: sprat.v1.Vectors.Delete:input_type -> sprat.v1.DeleteRequest
-	13, // 21: sprat.v1.Vectors.Query:input_type -> sprat.v1.QueryRequest
-	17, // 22: sprat.v1.Vectors.QueryBatch:input_type -> sprat.v1.QueryBatchRequest
-	3,  // 23: sprat.v1.Vectors.Put:output_type -> sprat.v1.PutResponse
-	5,  // 24: sprat.v1.Vectors.PutStream:output_type -> sprat.v1.PutStreamResponse
-	7,  // 25: sprat.v1.Vectors.Get:output_type -> sprat.v1.GetResponse
-	9,  // 26: sprat.v1.Vectors.List:output_type -> sprat.v1.ListResponse
-	11, // 27: sprat.v1.Vectors.Delete:output_type -> sprat.v1.DeleteResponse
-	16, // 28: sprat.v1.Vectors.Query:output_type -> sprat.v1.QueryResponse
-	18, // 29: sprat.v1.Vectors.QueryBatch:output_type -> sprat.v1.QueryBatchResponse
-	23, // [23:30] is the sub-list for method output_type
-	16, // [16:23] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	12, // 16: sprat.v1.ResolveDialsRequest.options:type_name -> sprat.v1.QueryOptions
+	24, // 17: sprat.v1.ResolveDialsResponse.dials:type_name -> sprat.v1.Dials
+	2,  // 18: sprat.v1.Vectors.Put:input_type -> sprat.v1.PutRequest
+	4,  // 19: sprat.v1.Vectors.PutStream:input_type -> sprat.v1.PutStreamRequest
+	6,  // 20: sprat.v1.Vectors.Get:input_type -> sprat.v1.GetRequest
+	8,  // 21: sprat.v1.Vectors.List:input_type -> sprat.v1.ListRequest
+	10, // 22: sprat.v1.Vectors.Delete:input_type -> sprat.v1.DeleteRequest
+	13, // 23: sprat.v1.Vectors.Query:input_type -> sprat.v1.QueryRequest
+	17, // 24: sprat.v1.Vectors.QueryBatch:input_type -> sprat.v1.QueryBatchRequest
+	19, // 25: sprat.v1.Vectors.ResolveDials:input_type -> sprat.v1.ResolveDialsRequest
+	3,  // 26: sprat.v1.Vectors.Put:output_type -> sprat.v1.PutResponse
+	5,  // 27: sprat.v1.Vectors.PutStream:output_type -> sprat.v1.PutStreamResponse
+	7,  // 28: sprat.v1.Vectors.Get:output_type -> sprat.v1.GetResponse
+	9,  // 29: sprat.v1.Vectors.List:output_type -> sprat.v1.ListResponse
+	11, // 30: sprat.v1.Vectors.Delete:output_type -> sprat.v1.DeleteResponse
+	16, // 31: sprat.v1.Vectors.Query:output_type -> sprat.v1.QueryResponse
+	18, // 32: sprat.v1.Vectors.QueryBatch:output_type -> sprat.v1.QueryBatchResponse
+	20, // 33: sprat.v1.Vectors.ResolveDials:output_type -> sprat.v1.ResolveDialsResponse
+	26, // [26:34] is the sub-list for method output_type
+	18, // [18:26] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_sprat_v1_vectors_proto_init() }
@@ -1623,13 +1750,14 @@ func file_sprat_v1_vectors_proto_init() {
 	if File_sprat_v1_vectors_proto != nil {
 		return
 	}
+	file_sprat_v1_catalog_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_sprat_v1_vectors_proto_rawDesc), len(file_sprat_v1_vectors_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   20,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -19,13 +19,14 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	Vectors_Put_FullMethodName        = "/sprat.v1.Vectors/Put"
-	Vectors_PutStream_FullMethodName  = "/sprat.v1.Vectors/PutStream"
-	Vectors_Get_FullMethodName        = "/sprat.v1.Vectors/Get"
-	Vectors_List_FullMethodName       = "/sprat.v1.Vectors/List"
-	Vectors_Delete_FullMethodName     = "/sprat.v1.Vectors/Delete"
-	Vectors_Query_FullMethodName      = "/sprat.v1.Vectors/Query"
-	Vectors_QueryBatch_FullMethodName = "/sprat.v1.Vectors/QueryBatch"
+	Vectors_Put_FullMethodName          = "/sprat.v1.Vectors/Put"
+	Vectors_PutStream_FullMethodName    = "/sprat.v1.Vectors/PutStream"
+	Vectors_Get_FullMethodName          = "/sprat.v1.Vectors/Get"
+	Vectors_List_FullMethodName         = "/sprat.v1.Vectors/List"
+	Vectors_Delete_FullMethodName       = "/sprat.v1.Vectors/Delete"
+	Vectors_Query_FullMethodName        = "/sprat.v1.Vectors/Query"
+	Vectors_QueryBatch_FullMethodName   = "/sprat.v1.Vectors/QueryBatch"
+	Vectors_ResolveDials_FullMethodName = "/sprat.v1.Vectors/ResolveDials"
 )
 
 // VectorsClient is the client API for Vectors service.
@@ -44,7 +45,8 @@ type VectorsClient interface {
 	PutStream(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[PutStreamRequest, PutStreamResponse], error)
 	// Get returns the vectors of the keys, in that order, without those that are not there.
 	Get(ctx context.Context, in *GetRequest, opts ...grpc.CallOption) (*GetResponse, error)
-	// List returns a page of the vectors, in an order that stays the same.
+	// List returns a page of the vectors, in an order that stays the same. It may have
+	// fewer than the limit: a page is no larger than a message may be.
 	List(ctx context.Context, in *ListRequest, opts ...grpc.CallOption) (*ListResponse, error)
 	// Delete removes vectors. Keys that are not there are no error.
 	Delete(ctx context.Context, in *DeleteRequest, opts ...grpc.CallOption) (*DeleteResponse, error)
@@ -52,6 +54,9 @@ type VectorsClient interface {
 	Query(ctx context.Context, in *QueryRequest, opts ...grpc.CallOption) (*QueryResponse, error)
 	// QueryBatch answers several queries with the same options. One bad query refuses all.
 	QueryBatch(ctx context.Context, in *QueryBatchRequest, opts ...grpc.CallOption) (*QueryBatchResponse, error)
+	// ResolveDials returns the caps that a query of k results with these options works
+	// under, with the recall target that they follow from, if any.
+	ResolveDials(ctx context.Context, in *ResolveDialsRequest, opts ...grpc.CallOption) (*ResolveDialsResponse, error)
 }
 
 type vectorsClient struct {
@@ -135,6 +140,16 @@ func (c *vectorsClient) QueryBatch(ctx context.Context, in *QueryBatchRequest, o
 	return out, nil
 }
 
+func (c *vectorsClient) ResolveDials(ctx context.Context, in *ResolveDialsRequest, opts ...grpc.CallOption) (*ResolveDialsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ResolveDialsResponse)
+	err := c.cc.Invoke(ctx, Vectors_ResolveDials_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // VectorsServer is the server API for Vectors service.
 // All implementations must embed UnimplementedVectorsServer
 // for forward compatibility.
@@ -151,7 +166,8 @@ type VectorsServer interface {
 	PutStream(grpc.BidiStreamingServer[PutStreamRequest, PutStreamResponse]) error
 	// Get returns the vectors of the keys, in that order, without those that are not there.
 	Get(context.Context, *GetRequest) (*GetResponse, error)
-	// List returns a page of the vectors, in an order that stays the same.
+	// List returns a page of the vectors, in an order that stays the same. It may have
+	// fewer than the limit: a page is no larger than a message may be.
 	List(context.Context, *ListRequest) (*ListResponse, error)
 	// Delete removes vectors. Keys that are not there are no error.
 	Delete(context.Context, *DeleteRequest) (*DeleteResponse, error)
@@ -159,6 +175,9 @@ type VectorsServer interface {
 	Query(context.Context, *QueryRequest) (*QueryResponse, error)
 	// QueryBatch answers several queries with the same options. One bad query refuses all.
 	QueryBatch(context.Context, *QueryBatchRequest) (*QueryBatchResponse, error)
+	// ResolveDials returns the caps that a query of k results with these options works
+	// under, with the recall target that they follow from, if any.
+	ResolveDials(context.Context, *ResolveDialsRequest) (*ResolveDialsResponse, error)
 	mustEmbedUnimplementedVectorsServer()
 }
 
@@ -189,6 +208,9 @@ func (UnimplementedVectorsServer) Query(context.Context, *QueryRequest) (*QueryR
 }
 func (UnimplementedVectorsServer) QueryBatch(context.Context, *QueryBatchRequest) (*QueryBatchResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method QueryBatch not implemented")
+}
+func (UnimplementedVectorsServer) ResolveDials(context.Context, *ResolveDialsRequest) (*ResolveDialsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ResolveDials not implemented")
 }
 func (UnimplementedVectorsServer) mustEmbedUnimplementedVectorsServer() {}
 func (UnimplementedVectorsServer) testEmbeddedByValue()                 {}
@@ -326,6 +348,24 @@ func _Vectors_QueryBatch_Handler(srv interface{}, ctx context.Context, dec func(
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Vectors_ResolveDials_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ResolveDialsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(VectorsServer).ResolveDials(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Vectors_ResolveDials_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(VectorsServer).ResolveDials(ctx, req.(*ResolveDialsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Vectors_ServiceDesc is the grpc.ServiceDesc for Vectors service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -356,6 +396,10 @@ var Vectors_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "QueryBatch",
 			Handler:    _Vectors_QueryBatch_Handler,
+		},
+		{
+			MethodName: "ResolveDials",
+			Handler:    _Vectors_ResolveDials_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{
