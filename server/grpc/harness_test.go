@@ -22,7 +22,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func newStore(t testing.TB) *sprat.Store {
 	t.Helper()
-	store, err := sprat.Open(t.TempDir(), sprat.Options{MemoryLimit: 256 << 20, IOEngine: "pread"})
+	store, err := sprat.Open(t.TempDir(), sprat.Options{MemoryLimit: 256 << 20, IOEngine: "pread", CacheBytes: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
